@@ -77,7 +77,7 @@ class CampaignStatus:
         return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): outputs for period, outputs in self.periods.items()},
-            "refused": dict(self.refused),
+            "rejected": dict(self.refused),
             "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
             "warnings": list(self.warnings),
         }

@@ -98,7 +98,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
     if as_json:
-        printing.print_json({"added": added, "known": known, "refused": refused})
+        printing.print_json({"added": added, "known": known, "rejected": refused})
     else:
         printing.say(
             f"{quantity(added, 'key')} registered, {known:,} already registered, {sum(refused.values()):,} refused"

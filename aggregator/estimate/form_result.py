@@ -133,7 +133,7 @@ class FormEstimate:
                 }
                 for place, shares in enumerate(self.within)
             ]
-        return document | {"refused": dict(self.refused), "warnings": list(self.warnings)}
+        return document | {"rejected": dict(self.refused), "warnings": list(self.warnings)}
 
 
 def estimate_form(

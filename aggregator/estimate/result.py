@@ -214,7 +214,7 @@ class Estimate(Shares):
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
             "added_to_prior": self.distance_from_prior,
-            "refused": dict(self.refused),
+            "rejected": dict(self.refused),
             "influence": self.influence.as_json(),
             "warnings": list(self.warnings),
         }

@@ -103,7 +103,7 @@ class Trend:
             "spans": rows,
             "change": None if self.change is None else self.change.as_json(self.only),
             "steps": [step.as_json(self.only) for step in self.steps],
-            "refused": dict(latest.refused),
+            "rejected": dict(latest.refused),
         }
 
 

@@ -100,14 +100,14 @@ class IngestResult:
             "read": self.read,
             "accepted": self.accepted,
             "outputs": self.outputs,
-            "refused": dict(self.refused),
+            "rejected": dict(self.refused),
             "enrolments": self.enrolments,
             "enrolments_ignored": self.enrolments_ignored,
             "keys_added": self.keys_added,
             "files": self.files,
             "warnings": list(self.warnings),
             "campaigns": {
-                name: {"accepted": counts.accepted, "outputs": counts.outputs, "refused": dict(counts.refused)}
+                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.refused)}
                 for name, counts in self.by_campaign.items()
             },
         }

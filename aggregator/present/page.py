@@ -54,7 +54,7 @@ DIGEST_KEYS = (
     ("reports", "the number of counted reports"),
     ("views", "in a campaign with several views: counts and reports of each view, in place of the two above"),
     ("period", "its number; null for each device's latest period"),
-    ("refused", "the number of refused reports for each reason that occurred"),
+    ("rejected", "the number of refused reports for each reason that occurred"),
     ("class", "its name, if one is chosen"),
     ("groups", "the counts by group of devices, if devices have several outputs"),
     ("declared", "the levels and priors that people declared, if they may"),
@@ -183,7 +183,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
     """Return the SHA-256 in hex of the counts from which an estimate is computed.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "refused": {reason: count above zero}, "reports": n}, where "refused" contains the refused
+    "period": p or null, "rejected": {reason: count above zero}, "reports": n}, where "rejected" contains the refused
     envelopes. The counts are those of the tally's features. In a campaign with several views, "views" takes the place
     of "counts" and "reports": a list with an object of these two for each view.
 
@@ -205,7 +205,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
     inputs: dict[str, Any] = {
         "campaign": campaign_id.hex(),
         "period": period,
-        "refused": {name: count for name, count in tally.refused.items() if count},
+        "rejected": {name: count for name, count in tally.refused.items() if count},
     }
     inputs |= {"views": [_counts(part) for part in tally.by_view]} if isinstance(tally, ViewsTally) else _counts(tally)
     if isinstance(tally, PersonalTally):

@@ -58,7 +58,7 @@ def session(tmp_path_factory):
         "--keys", folder / "devices.pub", "--seed", 1)  # fmt: skip
     run(*study, "enrol", folder / "devices.pub")
     found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
-    assert (found["read"], found["accepted"], sum(found["refused"].values())) == (400, 400, 0)
+    assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
     return folder
 
 
@@ -125,7 +125,7 @@ def test_the_json_of_audit_has_the_documented_entries(session):
 def test_the_json_of_estimate_has_the_documented_entries(session):
     """estimate --format json has the entries that scripts read; the shares sum to 1, before and after projection."""
     found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
-    assert {"campaign", "reports", "values", "refused", "influence"} <= found.keys()
+    assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
     assert found["reports"] == 400
     assert [row["value"] for row in found["values"]] == ["none", "primary", "secondary", "bachelor"]
     assert all({"value", "estimate", "raw", "se", "low", "high"} <= row.keys() for row in found["values"])
@@ -167,7 +167,7 @@ def test_a_file_ingested_twice_counts_once(session):
     study = ("--study", session / "lib")
     before = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"]
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
-    assert (found["accepted"], found["refused"]["replayed"]) == (0, 400)
+    assert (found["accepted"], found["rejected"]["replayed"]) == (0, 400)
     assert json.loads(run(*study, "estimate", "education", "--json").stdout)["values"] == before
 
 
@@ -207,7 +207,7 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     assert "has no period 1: give period 0; no key was revoked" in refused.stderr
     assert "400 keys revoked" in run(*study, "revoke", session / "devices.pub").stdout
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
-    assert found["refused"] == {"revoked-key": 400}
+    assert found["rejected"] == {"revoked-key": 400}
 
 
 def test_anonymity_of_too_few_reports_names_the_remedy(session, tmp_path):
@@ -252,7 +252,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
-    assert (row["outputs"], row["refused"]) == (0, {"revoked-key": 400})
+    assert (row["outputs"], row["rejected"]) == (0, {"revoked-key": 400})
     for period, code, words in (
         (9999, 65, "give a period from 0 to 5217"),
         (-1, 2, "must be a whole number of at least 0, not '-1'"),
@@ -364,8 +364,8 @@ def test_an_empty_file_is_named_and_a_truncated_batch_is_counted(session, tmp_pa
     done = run("--study", session / "lib", "ingest", "--json", inbox)
     assert f"{inbox / 'a.htr'} is empty" in done.stderr
     found = json.loads(done.stdout)
-    assert found["read"] == found["accepted"] + sum(found["refused"].values()) == 400
-    assert found["refused"]["malformed"] == 1
+    assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
+    assert found["rejected"]["malformed"] == 1
 
 
 def test_files_that_are_not_batches_are_named(session, tmp_path):
@@ -377,7 +377,7 @@ def test_files_that_are_not_batches_are_named(session, tmp_path):
         (folder / name).write_bytes(name.encode() * 3)
     (folder / "cut.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
     done = run("--study", session / "lib", "ingest", "--json", folder)
-    assert json.loads(done.stdout)["refused"]["malformed"] == 7
+    assert json.loads(done.stdout)["rejected"]["malformed"] == 7
     (warning,) = [line for line in done.stderr.splitlines() if "no envelope" in line]
     assert "notes.txt" in warning
     assert "and 1 more" in warning
@@ -390,7 +390,7 @@ def test_a_campaign_among_the_batches_is_named(session, tmp_path):
     warning of rebuild names the option that takes it."""
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
-    assert json.loads(done.stdout)["refused"] == {"malformed": 1}
+    assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
     warning = f"{name}: no reports, but a signed campaign or closing notice; add it with"
     assert f"{warning} `halftruth import`" in done.stderr
     rebuilt = run("--study", session / "lib", "rebuild", "--from", name, "--out", tmp_path / "new")
@@ -427,7 +427,7 @@ def test_empty_input_causes_a_warning(session, tmp_path):
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
     enrolled = run(*study, "enrol", tmp_path / "empty", "--json", code=65)
-    assert (f"{tmp_path / 'empty'} is empty" in enrolled.stderr, json.loads(enrolled.stdout)["refused"]) == (True, {})
+    assert (f"{tmp_path / 'empty'} is empty" in enrolled.stderr, json.loads(enrolled.stdout)["rejected"]) == (True, {})
     assert "no key was registered: name files of enrolments" in enrolled.stderr
     assert "is empty" in run(*study, "enrol", tmp_path / "empty", session / "devices.pub").stderr
     assert f"{tmp_path} has no files" not in run(*study, "ingest", tmp_path).stderr

@@ -273,7 +273,7 @@ def test_the_periods_of_transcripts_count_devices(tmp_path, domain, options, hea
 def test_the_json_of_a_trend_has_the_documented_entries(survey_folder):
     """Each span has the entries of its estimate; the change is from the first to the last span with enough reports."""
     found = json.loads(in_study(survey_folder, "estimate", "education", "--by", "period", "--json").stdout)
-    assert {"campaign", "confidence", "spans", "change", "refused", "table_version"} <= found.keys()
+    assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
     assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
     assert [row["values"] is None for row in found["spans"]] == [False, False, False, True, False]
     assert found["spans"][1]["begins"] == OPENS + WEEK == found["spans"][0]["ends"]
@@ -677,7 +677,7 @@ def test_the_digest_has_classes_and_groups():
     """The text of the digest has the class, and the groups of devices if devices have several reports."""
     counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
     groups = {"counts": [[3, 0, 1], [7, 1, 3]], "devices": 2, "most": 3, "reports": counted.reports.tolist()}
-    expected = {"campaign": "01", "class": "town", "counts": [1, 3], "groups": groups, "period": None, "refused": {}}
+    expected = {"campaign": "01", "class": "town", "counts": [1, 3], "groups": groups, "period": None, "rejected": {}}
     found = digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town")
     assert found == sha256_of_json(expected | {"reports": 4})
     alone = replace(counted, max_outputs=1)
@@ -690,7 +690,7 @@ def test_the_digest_has_the_counts_and_groups_of_each_view():
     first, second = Tally(np.array([1, 3]), 4, {"late": 2}), Tally(np.array([2, 0, 1]), 3, {"late": 2})
     both = ViewsTally.of_parts([first, second], {"late": 2}, 5)
     parts = [{"counts": [1, 3], "reports": 4}, {"counts": [2, 0, 1], "reports": 3}]
-    expected = {"campaign": "01", "period": 6, "refused": {"late": 2}}
+    expected = {"campaign": "01", "period": 6, "rejected": {"late": 2}}
     assert digest(both, b"\x01", 6) == sha256_of_json(expected | {"views": parts})
     groups = [
         Groups.of(np.array([7, 3, at]), np.array([1, 0, 1]), np.array([2, 1, 1]), devices, most)
@@ -708,7 +708,7 @@ def test_the_digest_has_the_transcripts():
     """The text of the digest has the transcripts and the number of lost reports, so tallies with the same number of
     devices by transcript, but of other transcripts, have other digests."""
     tally = TranscriptTally(np.array([2, 1]), 3, chains=np.array([[0, 1], [-1, 2]]), lost=4)
-    expected = {"campaign": "01", "counts": [2, 1], "period": None, "refused": {}, "reports": 3}
+    expected = {"campaign": "01", "counts": [2, 1], "period": None, "rejected": {}, "reports": 3}
     chains = {"transcripts": [[0, 1], [-1, 2]], "lost": 4}
     assert digest(tally, b"\x01", None) == sha256_of_json(expected | chains)
     others = [replace(tally, chains=np.array([[0, 1], [2, 2]])), replace(tally, lost=5)]

@@ -116,11 +116,11 @@ def test_the_json_of_an_estimate_has_the_documented_entries(rng):
     """The JSON of an estimate has the entries that scripts read, plain numbers without NaN, and values in order."""
     found = estimate(LDP, tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
-    assert {"campaign", "reports", "values", "refused", "influence"} <= document.keys()
+    assert {"campaign", "reports", "values", "rejected", "influence"} <= document.keys()
     assert [row["value"] for row in document["values"]] == ["v0", "v1", "v2", "v3"]
     assert {"value", "estimate", "raw", "se", "low", "high"} <= document["values"][0].keys()
     assert document["reports"] == 5000
-    assert document["refused"] == {"replayed": 3}
+    assert document["rejected"] == {"replayed": 3}
     assert document["table_version"] == 9
     assert document["epsilon"] == 1
     assert sum(row["estimate"] for row in document["values"]) == pytest.approx(1)

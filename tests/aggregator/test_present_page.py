@@ -179,7 +179,7 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
 def test_the_digest_is_of_the_documented_json_text():
     """The digest is SHA-256 of the documented JSON text, which omits reasons that refused no report."""
     counted = Tally(np.array([3, 4]), 7, {"late": 2, "early": 0}, 5)
-    text = '{"campaign":"0102","counts":[3,4],"period":null,"refused":{"late":2},"reports":7}'
+    text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
     assert digest(counted, b"\x01\x02", None) == hashlib.sha256(text.encode()).hexdigest()
     assert digest(counted, b"\x01\x02", 6) == hashlib.sha256(text.replace("null", "6").encode()).hexdigest()
     parsed, _, _ = written(unsigned_campaign(COLOURS), period=2)

@@ -170,7 +170,7 @@ def test_uploaded_reports_count_in_the_estimate_and_are_confirmed(study):
             )
         assert set(json.loads(ask(address, "POST", "/v1/counted", uploads[0])[2])["counted"]) == {False}
         found = json.loads(printed("--study", study.path, "ingest", "--json"))
-        assert (found["read"], found["accepted"], found["files"], found["refused"]) == (40, 40, 40, {})
+        assert (found["read"], found["accepted"], found["files"], found["rejected"]) == (40, 40, 40, {})
         assert post(address, b"".join(uploads), "/v1/counted") == (200, {"counted": [True] * 40})
     shares = estimate(OPEN, study.tally(OPEN))
     assert shares.reports == 40
