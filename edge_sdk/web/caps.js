@@ -6,7 +6,7 @@
  */
 
 import { BudgetRefused } from "./errors.js";
-import { natsText } from "./exact.js";
+import { natsText, total } from "./exact.js";
 import { carriedAfter, committed, overall, spent } from "./ledger.js";
 
 /** @typedef {import("./store.js").State} State */
@@ -71,7 +71,7 @@ const consented = ({ campaigns }) =>
   );
 
 /** All commitments' worst case within any interval of a length. @param {Commitment[]} agreed @param {number} seconds */
-const within = (agreed, seconds) => agreed.reduce((sum, one) => sum + worstWithin(one, seconds), 0n);
+const within = (agreed, seconds) => total(agreed.map((one) => worstWithin(one, seconds)));
 
 /**
  * The amount that counts against a cap; for a window, the worst case of all commitments within it.

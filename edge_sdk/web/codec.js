@@ -42,8 +42,8 @@ export function concat(...parts) {
 }
 
 /**
- * be(number, width) of SPEC 0.
- * @param {number | bigint} number not negative, below 2^(8 width)
+ * be(number, width) of SPEC 0; a negative number in two's complement.
+ * @param {number | bigint} number below 2^(8 width), at least -2^(8 width - 1)
  * @param {number} width bytes
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -95,12 +95,13 @@ export function encode(value) {
 
 /**
  * Append the marker and the number in its shortest form.
- * @param {Forms} forms @param {number | bigint} length @param {Uint8Array[]} parts
+ * @param {Forms} forms @param {number | bigint} size the number's absolute value @param {Uint8Array[]} parts
+ * @param {number | bigint} [number]
  */
-function head(forms, length, parts) {
+function head(forms, size, parts, number = size) {
   // Every number in range has a form, but the types do not show it.
-  const [marker, [width]] = /** @type {any} */ (Object.entries(forms).findLast(([, [, least]]) => length >= least));
-  parts.push(concat([Number(marker)], bigEndian(length, width)));
+  const [marker, [width]] = /** @type {any} */ (Object.entries(forms).findLast(([, [, least]]) => size >= least));
+  parts.push(concat([Number(marker)], bigEndian(number, width)));
 }
 
 /**
@@ -126,10 +127,7 @@ function write(value, depth, parts) {
     if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1");
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
-    else {
-      const [marker, [width]] = /** @type {any} */ (Object.entries(NEGATIVE).findLast(([, [, least]]) => -value >= least));
-      parts.push(concat([Number(marker)], bigEndian(BigInt.asUintN(8 * width, BigInt(value)), width)));
-    }
+    else head(NEGATIVE, -value, parts, value);
   } else throw new TypeError(`the wire carries integers, text, bytes and arrays, not ${typeof value}`);
 }
 

@@ -12,72 +12,52 @@ export class HalftruthError extends Error {
 
 /** Bytes or declarations from outside that SPEC.md does not allow; `stage` is the stage of SPEC 0 that refused them. */
 export class BadData extends HalftruthError {
-  get stage() {
-    return "data";
-  }
+  stage = "data";
 }
 
 /** Not in the canonical subset of msgpack (SPEC 1). */
 export class CodecError extends BadData {
-  get stage() {
-    return "codec";
-  }
+  stage = "codec";
 }
 
 /** A public key that must not be used: wrong length, not canonical, or of small order (SPEC 2). */
 export class KeyRefused extends BadData {
-  get stage() {
-    return "key";
-  }
+  stage = "key";
 }
 
 /** A signature that does not verify (SPEC 2). */
 export class SignatureRefused extends BadData {
-  get stage() {
-    return "signature";
-  }
+  stage = "signature";
 }
 
 /** Bytes that are not an envelope, or not of the expected key (SPEC 3). */
 export class EnvelopeError extends BadData {
-  get stage() {
-    return "envelope";
-  }
+  stage = "envelope";
 }
 
 /** An invalid domain (SPEC 4). */
 export class DomainError extends BadData {
-  get stage() {
-    return "domain";
-  }
+  stage = "domain";
 }
 
 /** Numbers that are not a channel (SPEC 5). */
 export class ChannelError extends BadData {
-  get stage() {
-    return "channel";
-  }
+  stage = "channel";
 }
 
 /** An invalid privacy notion (SPEC 6). */
 export class NotionError extends BadData {
-  get stage() {
-    return "notion";
-  }
+  stage = "notion";
 }
 
 /** The channel's integers do not satisfy the level that its notion declares (SPEC 6). */
 export class Uncertified extends BadData {
-  get stage() {
-    return "certificate";
-  }
+  stage = "certificate";
 }
 
 /** Invalid views (SPEC 7.3). */
 export class ViewError extends BadData {
-  get stage() {
-    return "view";
-  }
+  stage = "view";
 }
 
 /**
@@ -85,16 +65,12 @@ export class ViewError extends BadData {
  * class or prior that does not fit its campaign; a consent to a campaign with transcripts after its answers were forgotten.
  */
 export class CampaignError extends BadData {
-  get stage() {
-    return "campaign";
-  }
+  stage = "campaign";
 }
 
 /** A report, enrolment, declared prior or counts of values that are invalid or do not fit the campaign (SPEC 8). */
 export class ReportError extends BadData {
-  get stage() {
-    return "report";
-  }
+  stage = "report";
 }
 
 /** The campaign is not open at this time, or the clock shows a time before the consent or before the latest report. */

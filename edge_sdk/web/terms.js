@@ -86,7 +86,7 @@ export function termsOf(joined, kept, now, language) {
 export async function revealsOf({ campaign, view }, { consent, memo, declared, transcript }, now, value) {
   const { classes, notion, views } = campaign;
   const classIndex = consent?.classIndex ?? 0;
-  const first = classes.length ? classIndex * view.inputCount : 0;
+  const first = classIndex * view.inputCount;
   const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), classIndex);
   const role = { classIndex, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];

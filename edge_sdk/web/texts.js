@@ -95,15 +95,7 @@ export function textsFor(own, translations, language) {
     const tag = parts.join("-");
     if (tag === own.language) return own;
     const there = translations.find((one) => one.language === tag);
-    if (there)
-      return /** @type {Texts} */ (
-        Object.fromEntries(
-          Object.entries(there).map(([name, translated]) => [
-            name,
-            translated.length ? translated : own[/** @type {keyof Texts} */ (name)],
-          ]),
-        )
-      );
+    if (there) return { ...own, ...Object.fromEntries(Object.entries(there).filter(([, translated]) => translated.length)) };
   }
   return own;
 }

@@ -2,8 +2,9 @@
 
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
+import { total } from "../exact.js";
 import { MAX_VALUES } from "../runs.js";
-import { Channel, Worst, bestTwo, cumulative, firstAbove, sum, worstLift } from "./channel.js";
+import { Channel, Worst, bestTwo, cumulative, firstAbove, worstLift } from "./channel.js";
 
 /** Randomised response with Q(y|x) = cover[y] + truth [y = x], in integers over 2^64. */
 export class RandomizedResponse extends Channel {
@@ -68,25 +69,25 @@ export class RandomizedResponse extends Channel {
 
   /** `lossAgainstPrior` for a prior with weights of any size. @param {bigint[]} prior */
   lossUnder(prior) {
-    const total = prior.reduce((one, other) => one + other);
-    return worstLift(this.partsUnder(prior, total), total);
+    return worstLift(this.partsUnder(prior), total(prior));
   }
 
   /** @param {number[]} prior */
   outputsUnder(prior) {
-    return this.partsUnder(prior.map(BigInt), BigInt(sum(prior)));
+    return this.partsUnder(prior.map(BigInt));
   }
 
   /**
    * The columns of all outputs under a prior.
-   * @param {bigint[]} prior @param {bigint} total of the prior
+   * @param {bigint[]} prior
    * @returns {Generator<import("./channel.js").Column>}
    */
-  *partsUnder(prior, total) {
+  *partsUnder(prior) {
+    const whole = total(prior);
     for (let y = 0; y < prior.length; y++)
       yield [
         [this.coverOf(y) + this.truth, prior[y]],
-        [this.coverOf(y), total - prior[y]],
+        [this.coverOf(y), whole - prior[y]],
       ];
   }
 }

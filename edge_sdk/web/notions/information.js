@@ -6,7 +6,7 @@ import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, largest, levelOf, natsText, satisfies } from "../exact.js";
+import { ceilDiv, expLower, gcd, largest, levelOf, natsText, satisfies, total } from "../exact.js";
 import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, withinLevel, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
@@ -32,10 +32,10 @@ function priorFrom(value) {
  */
 function ruleFor(prior, level) {
   const bound = expLower(level);
-  const whole = prior.reduce((one, other) => one + other);
+  const whole = total(prior);
   const least = prior.map((weight) => largest([weight * ONE, whole * ONE - bound * weight]));
-  const total = least.reduce((one, other) => one + other, (bound - ONE) * whole);
-  const cover = least.map((part) => ceilDiv(part << 64n, total));
+  const all = total(least) + (bound - ONE) * whole;
+  const cover = least.map((part) => ceilDiv(part << 64n, all));
   return new RandomizedResponse(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
 }
 
@@ -141,14 +141,14 @@ export function declaredFrom(wire) {
  */
 function squaredPosterior(prior, channel) {
   const unit = BigInt(sum(prior)) << BigInt(channel.scale);
-  let total = 0n;
+  let found = 0n;
   for (let y = 0; y < channel.outputCount; y++) {
     const joint = prior.map((weight, x) => BigInt(weight) * channel.weight(x, y));
-    const marginal = joint.reduce((one, other) => one + other);
-    const squares = joint.reduce((before, cell) => before + cell * cell, 0n);
-    if (marginal) total += (squares << 64n) / (marginal * unit);
+    const marginal = total(joint);
+    const squares = total(joint.map((cell) => cell * cell));
+    if (marginal) found += (squares << 64n) / (marginal * unit);
   }
-  return total;
+  return found;
 }
 
 /** Local information privacy for each person, under the prior that their device declares. */
@@ -257,8 +257,8 @@ export class TranscriptPrior extends Notion {
     let [prior, last] = [start, earlier[0]?.[0] ?? period];
     const age = (/** @type {number} */ until) => {
       for (; this.drift && last < until; last++) {
-        const total = prior.reduce((one, other) => one + other);
-        prior = prior.map((weight, x) => (2n ** 16n - this.drift) * whole * weight + this.drift * total * start[x]);
+        const mass = total(prior);
+        prior = prior.map((weight, x) => (2n ** 16n - this.drift) * whole * weight + this.drift * mass * start[x]);
       }
       last = until;
     };
@@ -315,7 +315,7 @@ export class MutualInformation extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     const whole = BigInt(sum(this.prior));
-    let total = 0n;
+    let found = 0n;
     for (const y of upTo(channel.outputCount)) {
       /** The mass of the inputs of each weight, which have the same logarithm. @type {Map<bigint, bigint>} */
       const alike = new Map();
@@ -325,9 +325,9 @@ export class MutualInformation extends Notion {
       });
       let marginal = 0n;
       for (const [weight, mass] of alike) marginal += weight * mass;
-      for (const [weight, mass] of alike) total += mass * weight * logAbove(weight * whole, marginal);
+      for (const [weight, mass] of alike) found += mass * weight * logAbove(weight * whole, marginal);
     }
-    const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
+    const audited = found > 0n ? ceilDiv(found, whole << BigInt(channel.scale)) : 0n;
     return withinLevel(audited, this.level);
   }
 }

@@ -15,10 +15,10 @@ import { Notion, levelFrom, provedLevel, upTo } from "./notion.js";
 class Pairwise extends Notion {
   /**
    * @param {any[]} wire @param {bigint} level @param {number[][] | null} classes null if all inputs are in one class
-   * @param {Bound[]} bounds @param {number} [inputs]
+   * @param {Bound[]} bounds
    */
-  constructor(wire, level, classes, bounds, inputs) {
-    super(wire, level, classes && (inputs ?? classes.reduce((total, { length }) => total + length, 0)));
+  constructor(wire, level, classes, bounds) {
+    super(wire, level, classes && classes.reduce((total, { length }) => total + length, 0));
     this.classes = classes;
     this.bounds = bounds;
   }
@@ -31,8 +31,7 @@ class Pairwise extends Notion {
   /** @param {Channel} channel */
   auditSteps(channel) {
     const selected = this.selected(channel);
-    const listed = (this.classes ?? [{ length: channel.inputCount }]).reduce((total, { length }) => total + length, 0);
-    return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(selected[c], selected[d]), 2 * listed);
+    return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(selected[c], selected[d]), 2 * channel.inputCount);
   }
 
   /** @param {Channel} channel */
