@@ -165,8 +165,9 @@ export class Device {
   }
 
   /**
-   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, and `asked` is null,
-   * because a refusal that depends on the assigned questions would reveal them.
+   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, or of the declared or
+   * else the uniform prior, and `asked` is null, because a refusal that depends on the assigned questions would reveal
+   * them.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {
@@ -307,8 +308,7 @@ export class Device {
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const enrols = !consent && introduces({ joined, kept }) && !joined.campaign.declaredPrior;
     const waiting = [...kept.outbox, ...(enrols ? [await joined.enrolment(kept)] : [])];
-    const cost = consent?.commitment.cost ?? joined.campaign.cost;
-    return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : cost };
+    return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : joined.stated(kept).cost };
   }
 
   /**

@@ -50,6 +50,18 @@ export class Joined {
   }
 
   /**
+   * The cost and the worst case that terms and previews state. Before consent to a campaign for declared priors, they
+   * are those of the prior that was declared before, or of the uniform prior.
+   * @param {Kept} kept
+   */
+  stated({ consent, declared }) {
+    const { campaign } = this;
+    const { declaredPrior } = campaign;
+    const found = consent?.commitment ?? (declaredPrior && this.commitment({ declared: declared ?? declaredPrior.uniform }));
+    return found ? { cost: found.cost, worstCase: worstCase(found) } : campaign;
+  }
+
+  /**
    * The commitments of all views in the person's class, the most expensive first. All of them must fit under the caps,
    * so that the decision to take part does not reveal the device's view.
    * @param {Role} role @returns {Commitment[]}

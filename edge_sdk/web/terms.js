@@ -1,6 +1,5 @@
 /** The terms of a joined campaign and the possible disclosure by one report, for the person. Nothing is changed. */
 
-import { worstCase } from "./caps.js";
 import { revealed } from "./disclosure.js";
 import { larger, less } from "./exact.js";
 import { nextSlot } from "./memo.js";
@@ -26,15 +25,16 @@ export function addressesOf({ campaign }, { joined }) {
 const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));
 
 /**
- * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, and `asked` is
- * null, because a refusal that depends on the assigned questions would reveal them.
+ * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, or of the
+ * declared or else the uniform prior, and `asked` is null, because a refusal that depends on the assigned questions
+ * would reveal them.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
  */
 export function termsOf(joined, kept, now, language) {
   const { campaign, view } = joined;
   const { consent } = kept;
   const { opens, periodSeconds, answersPerPeriod } = campaign;
-  const cost = consent?.commitment.cost ?? campaign.cost;
+  const { cost, worstCase } = joined.stated(kept);
   const ends = kept.closes ?? campaign.closes;
   const period = periodNear(campaign, now);
   const next = opens + (period + Number(now >= opens)) * periodSeconds;
@@ -51,7 +51,7 @@ export function termsOf(joined, kept, now, language) {
     notion: campaign.notion.name,
     promise: promiseOf(campaign.notion, certificate, consent?.classIndex),
     cost,
-    worstCase: consent ? worstCase(consent.commitment) : campaign.worstCase,
+    worstCase,
     opens,
     closes: campaign.closes,
     /** The time from which no answer is taken: the early closing, which is before `closes`, or else `closes`. */
@@ -80,6 +80,7 @@ export function termsOf(joined, kept, now, language) {
 /**
  * The possible disclosure by one report, and the label under which the answer counts. Before consent it is for the
  * class and, for a form, for the view in which a report reveals most: the device's own view would reveal its questions.
+ * Until a prior is declared, it is for the uniform one.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {import("./domain/domain.js").Answer} [value]
  * @returns {Promise<import("./disclosure.js").Revealed & {label: string}>}
  */
@@ -88,7 +89,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   const classIndex = consent?.classIndex ?? 0;
   const first = classIndex * view.inputCount;
   const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), classIndex);
-  const role = { classIndex, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
+  const role = { classIndex, declared: declared ?? campaign.declaredPrior?.uniform, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
   const made = campaign.declaredPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
@@ -98,7 +99,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   /** @type {import("./disclosure.js").Revealed | undefined} */
   let most;
   for (const place of places) {
-    const channel = consent ? view.priced(role).channel : views[place].channel;
+    const { channel } = campaign.pricedOf(place, role);
     const own = consent || !classes.length ? [classIndex] : [...classes.keys()];
     if (seen.has(channel)) continue;
     seen.add(channel);

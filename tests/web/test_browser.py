@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,13 @@ from aggregator.intake.ingest import ingest
 from aggregator.simulation import random_source, shuffled
 from aggregator.study import Study
 from aggregator.truth_file import Truth
+from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from tests.aggregator.simulated import population
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.test_declared_priors import of_offered
+from tests.edge_sdk.test_roles import PRIOR, of_declared
 from tests.vectors import generate
 from tests.web import twin
 from tests.web.chromium import CHROMIUM, Chromium
@@ -203,6 +207,36 @@ def test_the_clock_is_not_set_if_a_window_cap_has_no_room(tab: Tab) -> None:
     assert refused["message"].startswith("answers with later dates may have cost 1 nat, but the window cap of 604800 s")
     assert again == refused
     assert held == []
+
+
+@pytest.mark.parametrize("data", [of_declared(), of_offered()], ids=["response", "offered"])
+def test_terms_and_previews_are_for_the_uniform_or_the_declared_prior(tab: Tab, data: bytes) -> None:
+    """Before consent, terms, preview and possible disclosure are those of Python's device: for the uniform prior, or
+    for the prior that was declared before the campaign was forgotten."""
+    device = Device.open(":memory:", twin.TRUST, clock=lambda: OPENS)
+    device.lower_caps(BudgetPolicy(lifetime=100))
+    key = device.join(data).campaign_id
+
+    def stated() -> list[Any]:
+        terms, preview = device.terms(key), device.preview(key)
+        costs = (terms.cost_nanonats, terms.worst_case_nanonats, preview.cost_nanonats)
+        return [*map(str, costs), preview.fits_true, preview.fits_other, preview.posterior.after]
+
+    uniform = stated()
+    device.consent(key, prior=PRIOR)
+    device.forget(key)
+    device.join(data)
+    assert uniform != stated()
+    asked = [at(OPENS, what, known(data)) for what in ("terms", "preview", "reveals")]
+    again = [at(OPENS, "forget", known(data)), at(OPENS, "join", {"bytes": data.hex()})]
+    first, caps, join, _ = begun(data)
+    agree = at(OPENS, "consent", known(data), {"prior": PRIOR})
+    found, _ = tab.run([first, caps, join, *asked, agree, *again, *asked])
+    for (terms, preview, reveals), expected in ((found[2:5], uniform), (found[-3:], stated())):
+        shares = [
+            Fraction(int(reveals[name]["n"]), int(reveals[name]["d"])) for name in ("fitsTrue", "fitsOther", "after")
+        ]
+        assert [terms["cost"], terms["worstCase"], preview["cost"], *shares] == expected
 
 
 AT_ONCE = """([options, steps, start]) => {

@@ -158,12 +158,13 @@ export class DeclaredPrior extends Notion {
     const parts = array(wire, "own-lip", NotionError, 3);
     super(wire, levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_OWN));
     this.size = Number(parts[2]);
-    this.uniform = Array(this.size).fill(1);
+    /** The uniform prior, at the campaign's level. @type {Declared} */
+    this.uniform = { prior: Array(this.size).fill(1), level: 0n };
   }
 
   /** True if the campaign's channel is the one that the rule gives the uniform prior. @param {Channel} channel */
   isRule(channel) {
-    return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.map(BigInt), this.level).wire);
+    return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.prior.map(BigInt), this.level).wire);
   }
 
   /**
@@ -207,7 +208,7 @@ export class DeclaredPrior extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform), this.level);
+    if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform.prior), this.level);
     if (channel.unary || channel.outputCount < this.size || channel.outputCount > 4 * this.size)
       throw new Uncertified("the channel for declared priors must be the rule's channel for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
