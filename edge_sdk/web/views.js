@@ -32,6 +32,8 @@ import { MAX_VALUES, runsFrom } from "./runs.js";
  * @property {string[]} [named] the names that the author chose for the view's inputs
  */
 
+/** @typedef {Omit<Map_, "name" | "wire" | "questions"> & {questions?: number[]}} OwnParts the parts that differ by the kind of a map */
+
 /** @typedef {{weight: number, map: Map_, channel: Channel}} View */
 
 /** Refuse a domain whose answers have several parts. @param {Domain} domain @returns {Domain} */
@@ -41,17 +43,17 @@ function single(domain) {
   return domain;
 }
 
-/** The map that does not coarsen: a view's input is the domain's. @param {any[]} wire @returns {Map_} */
+/** The map that does not coarsen: a view's input is the domain's. @param {any[]} wire @returns {OwnParts} */
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputCount = (/** @type {Domain} */ domain) => {
     if (domain instanceof Form) throw new CampaignError("a view of a form must have a map of one or two of its questions, not the identity map");
     return domain.size;
   };
-  return { name: "identity", wire, questions: [], inputCount, input: (_, x) => x, label: (domain, z) => domain.label(z) };
+  return { inputCount, input: (_, x) => x, label: (domain, z) => domain.label(z) };
 }
 
-/** A map to groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {Map_} */
+/** A map to groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {OwnParts} */
 function coarse(wire) {
   const factor = integer(array(wire, "a coarse map", ViewError, 2)[1], "the factor", ViewError, 2, MAX_VALUES);
   /** The numbers of columns of cells and of squares; a list is a single row. @param {Domain} domain */
@@ -60,9 +62,6 @@ function coarse(wire) {
     return [cells, Math.ceil(cells / factor)];
   };
   return {
-    name: "coarse",
-    wire,
-    questions: [],
     inputCount(domain) {
       const [cells, squares] = columns(single(domain));
       const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
@@ -86,7 +85,7 @@ function coarse(wire) {
   };
 }
 
-/** A map to the parts of a partition, such as districts of a country on a grid. @param {any[]} wire @returns {Map_} */
+/** A map to the parts of a partition, such as districts of a country on a grid. @param {any[]} wire @returns {OwnParts} */
 function districts(wire) {
   const parts = array(wire, "a map of districts", ViewError, 3);
   // Thousands of views may have a few runs of a million inputs each, so no map lists its inputs.
@@ -104,9 +103,6 @@ function districts(wire) {
     return count;
   };
   return {
-    name: "districts",
-    wire,
-    questions: [],
     inputCount,
     input: (_, x) => runs[firstAbove(ends, x)][0],
     label: (_, z) => names[z] ?? `district ${z + 1}`,
@@ -114,7 +110,7 @@ function districts(wire) {
   };
 }
 
-/** A map to the answers of one or two questions of a form. @param {any[]} wire @returns {Map_} */
+/** A map to the answers of one or two questions of a form. @param {any[]} wire @returns {OwnParts} */
 function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;
@@ -128,8 +124,6 @@ function questions(wire) {
   };
   const sizes = (/** @type {Domain} */ domain) => places.map((place) => form(domain).questions[place].size);
   return {
-    name: "questions",
-    wire,
     questions: places,
     inputCount(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
@@ -147,14 +141,14 @@ function questions(wire) {
   };
 }
 
-/** @type {Record<string, (wire: any[]) => Map_>} */
+/** @type {Record<string, (wire: any[]) => OwnParts>} */
 const MAPS = { identity, coarse, districts, questions };
 
 /** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} unknown name, or an invalid map */
 function mapFrom(wire) {
   const [name] = array(wire, "a map", ViewError);
   if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map must be one of ${Object.keys(MAPS).join(", ")}`);
-  return MAPS[name](wire);
+  return { name, wire, questions: [], ...MAPS[name](wire) };
 }
 
 /** True if every device answers without coarsening, through one channel. @param {View[]} views */
@@ -167,7 +161,7 @@ const isPlain = (views) => views.length === 1 && views[0].map.name === "identity
  */
 export function viewsFrom(wire) {
   if (!Array.isArray(wire) || wire[0] !== "views")
-    return [{ weight: 1, map: identity(["identity"]), channel: channelFrom(wire) }];
+    return [{ weight: 1, map: mapFrom(["identity"]), channel: channelFrom(wire) }];
   const parts = array(wire, "the views", ViewError, 3);
   const rows = array(parts[1], "the views", ViewError).map((row) => array(row, "a view", ViewError, 3));
   if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign must have 1 to 4096 views, not ${rows.length}`);

@@ -4,7 +4,7 @@ import { Noise } from "../channels/noise.js";
 import { array, big } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
 import { ceilDiv, gcd, levelOf, root, satisfies, smallest } from "../exact.js";
-import { Notion, levelFrom, upTo, withinLevel } from "./notion.js";
+import { Notion, ldpSteps, levelFrom, upTo, withinLevel, worstPair } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("../channels/channel.js").Worst} Worst */
@@ -74,8 +74,7 @@ export class Geo extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    const all = channel.selected(upTo(channel.inputCount));
-    const steps = 2 * channel.inputCount + channel.pairSteps(all, all);
+    const steps = ldpSteps(channel);
     if (this.onLattice(channel)) return steps + channel.shiftSteps;
     const [pairs, weights] = [channel.inputCount ** 2, channel.inputCount * channel.outputCount];
     return steps + (pairs * channel.outputCount <= 2 ** 21 ? pairs * (channel.outputCount + 16) + 32 * weights : 0);
@@ -83,8 +82,7 @@ export class Geo extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    const all = channel.selected(upTo(channel.inputCount));
-    const worst = channel.loss(all, all);
+    const worst = worstPair(channel);
     if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
     let audited = 0n;
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
