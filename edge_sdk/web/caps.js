@@ -27,6 +27,9 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /** The lifetime cap of a device until its owner sets another: 8 nats. */
 const DEFAULT_LIFETIME = 8n * 10n ** 9n;
 
+/** The remedy if unused slots hold too much. */
+const FORGET = "forget a campaign to release its reserve for unused slots";
+
 /** The commitment of a single draw. @param {bigint} cost @returns {Commitment} */
 const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
@@ -83,14 +86,15 @@ const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
 /**
  * Refuse an amount that the cap leaves no room for.
  * @param {Cap} cap @param {bigint} held @param {bigint} wanted @param {string} may begins the message
+ * @param {string} remedy ends it
  * @throws {BudgetRefused} their sum is above the cap
  */
-function requireUnder(cap, held, wanted, may) {
+function requireUnder(cap, held, wanted, may, remedy) {
   const left = cap.nanonats - held;
   if (left < wanted)
     throw new BudgetRefused(
       `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)} (nats: see docs/GLOSSARY.md)${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve for unused slots"}`,
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)} (nats: see docs/GLOSSARY.md): ${remedy}`,
     );
 }
 
@@ -110,8 +114,13 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
     (cap) => heldAgainst(state, kept, cap, agreed) + (cap.kind === "window" ? carriedAfter(state, now - cap.seconds) : choice),
   );
   for (const one of asked)
-    for (const [at, cap] of inForce(state.caps).entries())
-      requireUnder(cap, held[at], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one), "the campaign may cost up to");
+    for (const [at, cap] of inForce(state.caps).entries()) {
+      const most = cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one);
+      // A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting releases
+      // nothing: the campaign has no reserve before its consent.
+      const never = cap.kind === "campaign" || most > cap.nanonats;
+      requireUnder(cap, held[at], most, "the campaign may cost up to", never ? "do not take part" : FORGET);
+    }
 }
 
 /**
@@ -123,7 +132,7 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
 export function requireWindows(state, now, later) {
   for (const cap of state.caps)
     if (cap.kind === "window")
-      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), later, "answers with later dates may have cost");
+      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), later, "answers with later dates may have cost", "wait, or forget a campaign");
 }
 
 /**
@@ -137,7 +146,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > cap.nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it (nats: see docs/GLOSSARY.md): forget a campaign to release its reserve for unused slots`,
+        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it (nats: see docs/GLOSSARY.md): ${FORGET}`,
       );
   }
 }
