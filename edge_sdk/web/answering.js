@@ -81,6 +81,20 @@ export function consentOf(joined, { consent }) {
 }
 
 /**
+ * The input of an answer that the person considers; null for none.
+ * @param {Joined} joined @param {Kept} kept @param {import("./domain/domain.js").Answer} [value]
+ * @throws {import("./errors.js").HalftruthError} NotInDomain if the question does not allow the value; ConsentMissing
+ *   for an answer to a form before consent
+ */
+export async function considered(joined, kept, value) {
+  if (value === undefined) return null;
+  const { consent } = kept;
+  // Before consent, an accepted answer would reveal the questions that this device is asked.
+  if (joined.view.questions.length) consentOf(joined, kept);
+  return joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.classIndex);
+}
+
+/**
  * The slot of the report with input `x` at `place`; null if `place` was skipped or had another input, or if its input is
  * not known any more.
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x

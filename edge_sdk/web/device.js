@@ -7,7 +7,7 @@
  * not depend on it.
  */
 
-import { consentOf, give } from "./answering.js";
+import { consentOf, considered, give } from "./answering.js";
 import { budget, costOf, requireRoom } from "./caps.js";
 import { hex } from "./codec.js";
 import { openClosing, requireOpen } from "./closing.js";
@@ -297,16 +297,13 @@ export class Device {
    *   bytes, the total length of the envelopes that are sent before the report (before consent, this includes the
    *   enrolment, unless the enrolment declares a prior), and the cost in nanonats
    * @throws {import("./errors.js").HalftruthError} NotInDomain if the question does not allow the value; ConsentMissing
-   *   for a form before consent
+   *   for an answer to a form before consent
    */
   async preview(id, value) {
     const [joined, kept] = await this.found(id);
-    const { consent } = kept;
-    // Before consent, an accepted answer would reveal the questions that this device is asked.
-    if (joined.view.questions.length) consentOf(joined, kept);
-    const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.classIndex);
+    const x = await considered(joined, kept, value);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
-    const enrols = !consent && introduces({ joined, kept }) && !joined.campaign.declaredPrior;
+    const enrols = !kept.consent && introduces({ joined, kept }) && !joined.campaign.declaredPrior;
     const waiting = [...kept.outbox, ...(enrols ? [await joined.enrolment(kept)] : [])];
     return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : joined.stated(kept).cost };
   }
@@ -316,7 +313,8 @@ export class Device {
    * @param {Uint8Array} id
    * @param {Answer} [value] the answer that the person considers; by default the answer that a report can
    * make most probable
-   * @throws {import("./errors.js").NotInDomain} the question does not allow the value
+   * @throws {import("./errors.js").HalftruthError} NotInDomain if the question does not allow the value; ConsentMissing
+   *   for an answer to a form before consent
    */
   async reveals(id, value) {
     return revealsOf(...(await this.found(id)), this.now, value);

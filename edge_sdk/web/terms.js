@@ -1,5 +1,6 @@
 /** The terms of a joined campaign and the possible disclosure by one report, for the person. Nothing is changed. */
 
+import { considered } from "./answering.js";
 import { revealed } from "./disclosure.js";
 import { larger, less } from "./exact.js";
 import { nextSlot } from "./memo.js";
@@ -84,11 +85,13 @@ export function termsOf(joined, kept, now, language) {
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {import("./domain/domain.js").Answer} [value]
  * @returns {Promise<import("./disclosure.js").Revealed & {label: string}>}
  */
-export async function revealsOf({ campaign, view }, { consent, memo, declared, transcript }, now, value) {
+export async function revealsOf(joined, kept, now, value) {
+  const { campaign, view } = joined;
+  const { consent, memo, declared, transcript } = kept;
   const { classes, notion, views } = campaign;
   const classIndex = consent?.classIndex ?? 0;
   const first = classIndex * view.inputCount;
-  const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), classIndex);
+  const x = await considered(joined, kept, value);
   const role = { classIndex, declared: declared ?? campaign.declaredPrior?.uniform, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.

@@ -27,7 +27,7 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.edge_sdk.test_declared_priors import of_offered
 from tests.edge_sdk.test_roles import PRIOR, of_declared
 from tests.vectors import generate
-from tests.web import twin
+from tests.web import campaigns, twin
 from tests.web.chromium import CHROMIUM, Chromium
 from tests.web.test_core import CASES, wycheproof
 
@@ -237,6 +237,23 @@ def test_terms_and_previews_are_for_the_uniform_or_the_declared_prior(tab: Tab, 
             Fraction(int(reveals[name]["n"]), int(reveals[name]["d"])) for name in ("fitsTrue", "fitsOther", "after")
         ]
         assert [terms["cost"], terms["worstCase"], preview["cost"], *shares] == expected
+
+
+def test_no_answer_to_a_form_is_accepted_before_consent(tab: Tab) -> None:
+    """Before consent, preview and possible disclosure refuse all answers to a form alike, so the refusals do not show
+    which questions the device is asked; without an answer both are given."""
+    answers = ["vote=yes; age=20", "vote=yes; late=no", "age=20; late=no", "nonsense"]
+    asked = [
+        at(campaigns.NOW, what, known(campaigns.FEW), value) for what in ("preview", "reveals") for value in answers
+    ]
+    bare = [at(campaigns.NOW, what, known(campaigns.FEW)) for what in ("preview", "reveals")]
+    first, caps, join, consent = [one | {"now": campaigns.NOW} for one in begun(campaigns.FEW)]
+    found, _ = tab.run([first, caps, join, *asked, *bare, consent, *asked])
+    before, (preview, reveals), after = found[2:10], found[10:12], found[13:]
+    assert {one["refused"] for one in before} == {"ConsentMissing"}
+    assert len({one["message"] for one in before}) == 1
+    assert (preview["cost"], "after" in reveals) == (str(10**9), True)
+    assert [one.get("refused") for one in after].count("NotInDomain") == 6
 
 
 AT_ONCE = """([options, steps, start]) => {
