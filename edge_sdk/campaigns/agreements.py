@@ -102,7 +102,7 @@ class Agreements(Session):
     def declaration(
         self, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
     ) -> Declaration:
-        """Return the promise and the costs of declaring a prior; nothing is stored, drawn or charged.
+        """Return the level and the costs of declaring a prior; nothing is stored, drawn or charged.
 
         Args:
             campaign_id: id of a joined campaign for declared priors, 16 bytes.

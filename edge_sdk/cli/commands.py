@@ -150,7 +150,7 @@ def preview(options: argparse.Namespace) -> Printed:
 
 
 def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """Return the promise and the costs of declaring a prior."""
+    """Return the level, the costs and the possible posteriors of declaring a prior."""
     if options.value:
         raise Usage("an answer and a prior are both given: preview one of them")
     try:
@@ -279,7 +279,7 @@ def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:
     """Return the answer on the command line; for a form, one word for each question.
 
     Raises:
-        NotInDomain
+        NotInDomain: the question does not allow the answer.
     """
     if len(words) > 1 and not device.terms(campaign_id).questions:
         raise Usage("too many values: the campaign takes one answer; put it in quotes if it contains blanks")

@@ -193,7 +193,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
     )
-    outbox = command("outbox", sending.outbox, "show, export, send or bundle the waiting envelopes and answers")
+    outbox = command("outbox", sending.outbox, "show, export or send the waiting envelopes, or bundle collected answers")
     outbox.add_argument(
         "verb",
         metavar="{export,send,bundle}",
@@ -247,8 +247,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="a CSV file: the header value,count, then one row for each value. Show the promise and the cost of "
-        "declaring these counts as your prior",
+        help="a CSV file: the header value,count, then one row for each value. Show the level, the costs and the "
+        "possible posteriors of declaring these counts as your prior",
     )
     preview.add_argument(
         "--level", type=nats_from, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
@@ -320,6 +320,6 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     unit.add_argument(
         "--check",
         action="store_true",
-        help="show the campaign's terms and the unit's plan, test the sources, and join nothing",
+        help="show the campaign's terms and the unit's plan, test the sources except standard input, and join nothing",
     )
     return parser, names

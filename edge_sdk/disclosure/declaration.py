@@ -38,7 +38,7 @@ class DeclaredValue:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The promise and the costs of a prior that is declared or could be declared.
+    """The level and the costs of a prior that is declared or could be declared.
 
     Attributes:
         values: the campaign's values, in its order.
@@ -85,7 +85,7 @@ class Declaration:
 def declaration(
     records: Records, campaign_id: bytes, prior: Mapping[str, int] | None, level: float | None
 ) -> Declaration:
-    """Return the promise and the costs of declaring a prior (see ``Device.declaration``)."""
+    """Return the level and the costs of declaring a prior (see ``Device.declaration``)."""
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
     named = Role(None, None if prior is None else declared_prior(campaign, prior), personal_level(campaign, level))

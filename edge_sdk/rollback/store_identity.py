@@ -106,7 +106,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
 def key_store_to_use(store: Store, folder: Path, named_key_store: KeyStore | None) -> KeyStore:
     """Return the key store that the store was created with; for a new store, the named or the default key store.
 
-    A second place for the checkpoint may be added later.
+    A second place for the checkpoint may be added or replaced later.
 
     Raises:
         StoreError: the named key store is not the one that the store was created with.

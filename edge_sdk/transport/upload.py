@@ -269,7 +269,8 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     Returns:
         The positions of the envelopes that the study did not accept because it does not have their campaign.
     Raises:
-        _Failed, _UploadRefused
+        _UploadRefused: the study refuses these bytes or the code, and would refuse them again.
+        _Failed: there is no acknowledgement for another reason.
     """
     headers = {"Content-Type": BATCH} | ({CODE_HEADER: upload.code} if upload.code else {})
     try:

@@ -82,7 +82,7 @@ export class NotOpen extends OutsideSchedule {}
 /** The campaign's author closed it before its time. */
 export class ClosedEarly extends OutsideSchedule {}
 
-/** The question does not allow the value. The text names the domain, never the value. */
+/** The question does not allow the value. The text never repeats the value. */
 export class NotInDomain extends HalftruthError {}
 
 /** This browser, or this page without https, lacks a function that the device needs. */

@@ -3,7 +3,7 @@
 A map is a public, deterministic function of one input, not a geographic map. The domain is passed in; a form is
 never enumerated, because it may have too many inputs.
 
-Add a new map to ``MAPS``. The module ``choice`` chooses a device's view.
+Add a new map to ``MAPS``. The function ``view.view_of`` chooses a device's view.
 """
 
 from __future__ import annotations
