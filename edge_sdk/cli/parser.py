@@ -193,7 +193,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
     )
-    outbox = command("outbox", sending.outbox, "show, export or send the waiting envelopes, or bundle collected answers")
+    outbox = command("outbox", sending.outbox, "show, export or send waiting envelopes, or bundle collected answers")
     outbox.add_argument(
         "verb",
         metavar="{export,send,bundle}",
