@@ -181,9 +181,15 @@ def require_room(
         if worst_cost > left:
             # A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting
             # releases nothing: the campaign has no reserve before its consent. Under a window cap, forgetting
-            # may make room only when the length of the window has passed (see ``_counted``).
+            # may make room only when the length of the window has passed (see ``_counted``). Without consents, nothing
+            # is reserved.
             never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
-            advice = "do not take part" if never else "forget a campaign to release its reserve for unused slots"
+            if never or not (existing.consented or cap.kind == WINDOW):
+                advice = "do not take part"
+            elif existing.consented:
+                advice = "forget a campaign to release its reserve for unused slots"
+            else:
+                advice = "wait until earlier spending no longer counts in the window"
             raise BudgetRefused(
                 f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}: {advice}"
             )

@@ -68,7 +68,8 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device):
 
 def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
     """A campaign that fits under the whole lifetime cap may fit after another one is forgotten. One that exceeds the
-    whole cap never fits, and under the cap for one campaign nothing can be released."""
+    whole cap never fits, under the cap for one campaign nothing can be released, and without consents nothing is
+    reserved."""
     with open_device(budget=BudgetPolicy(10)) as device:
         agreed(device, campaign())
         with pytest.raises(
@@ -79,6 +80,12 @@ def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
         open_device(budget=BudgetPolicy(5)).join(campaign())
     with pytest.raises(BudgetRefused, match=r"the campaign cap leaves 5 nats of 5 nats .*: do not take part$"):
         open_device(budget=BudgetPolicy(10, per_campaign=5)).join(campaign())
+    for policy, advice in ((BudgetPolicy(6), "do not take part"), (BudgetPolicy(10, window=(WEEK, 6)), "wait until")):
+        with open_device(budget=policy) as device:
+            device.answer(agreed(device, campaign()), "none")
+            device.forget()
+            with pytest.raises(BudgetRefused, match=f"leaves 5 nats of 6 nats .*: {advice}"):
+                device.join(campaign("Another", answers=6, periods=1))
 
 
 def test_caps_are_only_lowered(open_device, place):
