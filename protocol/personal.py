@@ -211,7 +211,7 @@ def require_declared(prior: Sequence[int]) -> None:
     if not 2 <= len(prior) <= MAX_DECLARED_VALUES:
         raise ReportError(f"a declared prior must have 2 to {MAX_DECLARED_VALUES} weights, not {len(prior)}")
     if min(prior) < 1:
-        raise ReportError("each weight of a declared prior must be above zero")
+        raise ReportError("each weight of a declared prior must be above zero: give every value a weight")
     if sum(prior) > MAX_DECLARED_WEIGHT:
         raise ReportError(f"the weights of a declared prior must sum to at most {MAX_DECLARED_WEIGHT}")
     if math.gcd(*prior) != 1:

@@ -80,7 +80,7 @@ def choose_class(
 
     names, priors = joined.campaign.classes, priors_of(joined.campaign)
     nanonats = exact.level_from(level)
-    require_level(nanonats)
+    require_level(nanonats, "the level of the choice")
     channel = personal.choice_channel(len(names), nanonats)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
@@ -111,7 +111,7 @@ def choose_prior(
 
     listed = candidates_of(joined.campaign)
     nanonats = exact.level_from(level)
-    require_level(nanonats)
+    require_level(nanonats, "the level of the choice")
     channel, highest_commitment = personal.choice_channel(len(listed), nanonats), joined.max_commitment(listed)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)

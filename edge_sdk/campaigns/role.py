@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edge_sdk.errors import ConsentMissing
-from protocol.errors import CampaignError, ReportError
+from protocol.errors import CampaignError, NotInDomain, ReportError
 
 # At run time, these are imported only with the first campaign.
 if TYPE_CHECKING:
@@ -52,8 +52,12 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     by_input = [0] * domain.size
     for label, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ReportError("each count must be a whole number of at least 0")
-        by_input[domain.index(domain.parse(label), bytes(DITHER_BYTES))] += count
+            raise ReportError("each count or weight must be a whole number, not negative")
+        try:
+            x = domain.index(domain.parse(label), bytes(DITHER_BYTES))
+        except NotInDomain:
+            raise NotInDomain("a count or weight is for a value that the campaign does not have: correct it") from None
+        by_input[x] += count
     return by_input
 
 
@@ -85,7 +89,7 @@ def personal_level(campaign: Campaign, level: float | None) -> int:
     if level is None:
         return 0
     notion, nanonats = _declared_prior_notion(campaign), exact.level_from(level)
-    require_level(nanonats)
+    require_level(nanonats, "a personal level")
     if nanonats > notion.level:
         raise CampaignError(
             f"the personal level is above the campaign's, {exact.in_nats(notion.level)} (nats: see docs/GLOSSARY.md): "

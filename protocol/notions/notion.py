@@ -201,14 +201,16 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
         )
 
 
-def require_level(level: int) -> None:
+def require_level(level: int, subject: str = "epsilon") -> None:
     """Refuse a level, in nanonats, that a notion must not have.
 
+    Args:
+        subject: the name of the level in the text of the error.
     Raises:
         NotionError: too high to protect, or too low for any estimate.
     """
     if not exact.MIN_LEVEL <= level <= exact.MAX_LEVEL:
         raise NotionError(
-            f"epsilon must be from {exact.nats(exact.MIN_LEVEL):g} to {exact.nats(exact.MAX_LEVEL):g} nats, "
+            f"{subject} must be from {exact.nats(exact.MIN_LEVEL):g} to {exact.nats(exact.MAX_LEVEL):g} nats, "
             f"not {exact.in_nats(level)}"
         )

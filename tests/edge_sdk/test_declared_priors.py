@@ -260,9 +260,9 @@ def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
         device.choose_prior(device.join(campaign()).campaign_id, 1.0)
     joined = device.join(of_declared()).campaign_id
     for level in (0.0, 21.0):
-        with pytest.raises(NotionError):
+        with pytest.raises(NotionError, match="the level of the choice must be from"):
             device.choose_prior(joined, level)
-    with pytest.raises(NotInDomain):
+    with pytest.raises(NotInDomain, match="a value that the campaign does not have"):
         device.choose_prior(joined, 1.0, {"baker": 3})
     assert not device.consented(joined)
     assert not device.declaration(joined).declared_before
