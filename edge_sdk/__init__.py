@@ -48,7 +48,7 @@ __all__ = list(_HOME)
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
-        raise AttributeError(f"edge_sdk has no {name!r}")
+        raise AttributeError(f"edge_sdk has no {name!r}; its names are {', '.join(__all__)}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

@@ -196,4 +196,4 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
 
 
 def _unknown(campaign_id: bytes) -> NotJoined:
-    return NotJoined(f"campaign {campaign_id.hex()} is not joined: join it first, by its file or a link")
+    return NotJoined(f"campaign {campaign_id.hex()} is not joined: check the id, or join it by its file or a link")

@@ -52,7 +52,7 @@ def consent(options: argparse.Namespace) -> Printed:
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
-            "reserved": exact.nats(device.records.joined_in_role(campaign_id).commitment.worst_case),
+            "reserved": budget.reserved,
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
             **({"view_description": terms.view_description} if terms.view_description else {}),
@@ -113,7 +113,8 @@ def ledger(options: argparse.Namespace) -> Printed:
             "entries": [
                 {
                     "time": entry.time,
-                    "campaign": entry.campaign_id.hex(),
+                    # Spending that cannot be attributed to a campaign has an id of zeros.
+                    "campaign": entry.campaign_id.hex() if any(entry.campaign_id) else "",
                     "kind": entry.kind.name.lower(),
                     "nats": entry.nats,
                 }

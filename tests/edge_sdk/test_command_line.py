@@ -101,6 +101,7 @@ def test_a_script_can_run_a_complete_session(run, tmp_path):
     first = script("answer", ident[:6], "bachelor")
     assert (first["cost"], first["repeated"], first["queued"]) == (1.0, False, 2)
     assert script("answer", ident[:6], "-", stdin="bachelor\n")["repeated"] is True
+    assert script("consent", ident)["reserved"] == 5.0
     waiting = script("outbox")
     assert script("outbox", "export", "upload.htr")["exported"] == 2
     upload = (tmp_path / "upload.htr").read_bytes()

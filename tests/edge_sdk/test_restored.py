@@ -719,3 +719,8 @@ def test_the_adopt_command_repairs_a_restored_store(answered, place, tmp_path, c
     assert (found["adopted"], found["spent"]) == (True, 6)
     assert main([*run, "doctor"]) == 0
     assert str(checkpoint) in json.loads(capsys.readouterr().out)["checkpoint"]
+    for part in place.glob(f"{DATABASE_FILE}*"):
+        part.unlink()
+    assert main([*run, "adopt"]) == main([*run, "ledger"]) == 0
+    [_, ledger] = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {entry["campaign"] for entry in ledger["entries"]} == {""}
