@@ -57,7 +57,7 @@ def test_the_draft_gets_the_best_mechanism_of_the_listed_families(tmp_path: Path
     assert {one.channel.family for one in weighed} == {"bits", "response"}
     assert read_draft(file).channel == min(weighed, key=lambda one: one.error).channel
     reasons = {mechanism.name: one for mechanism, one in found if isinstance(one, str)}
-    assert reasons["projective"] == "its channel needs projective, which [mechanism] families does not list"
+    assert reasons["projective"] == "its channel needs the family projective, which [mechanism] families does not list"
     assert "which [mechanism] families does not list" in run("plan", file, "--json").output
 
 
@@ -92,7 +92,7 @@ def test_a_mean_uses_a_family_that_does_not_support_two_numbers(tmp_path: Path, 
         (
             '["response"]',
             'name = "projective"\n',
-            '"projective" cannot be used, because its channel needs projective',
+            '"projective" cannot be used, because its channel needs the family projective',
         ),
     ],
 )
