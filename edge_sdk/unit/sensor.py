@@ -160,7 +160,7 @@ class Reader:
         if full:
             return "", f"the source printed {MAX_PRINTED_BYTES:,} bytes or more"
         if more:
-            return "", f"the source gave nothing within {in_seconds(timeout)}"
+            return "", f"the source did not finish within {in_seconds(timeout)}"
         if code:
             return "", f"the source failed with exit code {code}"
         return child.printed.decode(errors="replace"), ""
@@ -177,7 +177,7 @@ class Reader:
             if self._stop in ready:
                 raise Stopped
             if STDIN not in ready:
-                return "", f"the source gave nothing within {in_seconds(timeout)}"
+                return "", f"the source gave no line within {in_seconds(timeout)}"
             chunk = os.read(STDIN, MAX_PRINTED_BYTES)
             self.ended = not chunk
             self._buffer += chunk

@@ -369,7 +369,7 @@ def test_a_program_that_hangs_is_killed_with_all_processes_it_started(reader, tm
     # On a busy machine the program may not have started within the first timeout.
     for timeout in (0.3, 30):
         text, reason = reader(command=("sh", "-c", script), timeout=timeout)()
-        assert (text, reason) == ("", f"the source gave nothing within {timeout:g} seconds")
+        assert (text, reason) == ("", f"the source did not finish within {timeout:g} seconds")
         if (tmp_path / "pid").exists():
             break
     assert time.monotonic() - begun < PATIENCE
@@ -423,7 +423,7 @@ def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
-    assert one() == ("", "the source gave nothing within 0.05 seconds")
+    assert one() == ("", "the source gave no line within 0.05 seconds")
     os.write(writing, b"1.5\n2.5\n\n3.")
     assert [one() for _ in range(3)] == [("1.5", ""), ("2.5", ""), ("", NO_READING)]
     os.write(writing, b"5")
