@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_sdk.answers.conditions import require_answerable
+from edge_sdk.answers.conditions import Conditions, require_answerable
 from edge_sdk.answers.memo import MemoRow
 from edge_sdk.answers.results import Receipt
 from edge_sdk.answers.transcripts import for_report
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from edge_sdk.transport.stored_outbox import Randomness
-    from protocol.campaign import Campaign
     from protocol.domain import Answer
 
 
@@ -81,11 +80,11 @@ def give_answer(
         if slot < free:
             earlier_report = _report_in_slot(records, joined, number, period, slot, x, collects)
             if earlier_report is None:
-                raise _quota_reached(campaign, period, slot, free)
+                raise _quota_reached(conditions, period, slot, free)
             report_slot, envelope = earlier_report
             return Receipt(campaign_id, period, report_slot, envelope, 0, repeated=True)
         if slot >= campaign.answers_per_period:
-            raise _quota_reached(campaign, period, slot, free)
+            raise _quota_reached(conditions, period, slot, free)
         report_slot = slot
         if campaign.transcript:
             earlier = records.transcripts.of(number)
@@ -194,8 +193,9 @@ def _report_in_slot(
     return slot, joined.report(period, filled.first, *records.slots.outputs_of(number, period, filled.first))
 
 
-def _quota_reached(campaign: Campaign, period: int, slot: int, free: int) -> QuotaReached:
+def _quota_reached(conditions: Conditions, period: int, slot: int, free: int) -> QuotaReached:
     """Return the error for a slot that is used or beyond the quota; the message does not depend on the value."""
+    campaign = conditions.joined.campaign
     if free < campaign.answers_per_period:
         return QuotaReached(
             f"slot {slot} of this period was already filled or skipped: use slot {free} or a later one, or name no slot"
@@ -203,7 +203,7 @@ def _quota_reached(campaign: Campaign, period: int, slot: int, free: int) -> Quo
     next_period = campaign.opens + (period + 1) * campaign.period_seconds
     outlook = (
         f"the next period begins at {utc_text(next_period)}"
-        if next_period < campaign.closes
+        if next_period < (campaign.closes if conditions.closes is None else conditions.closes)
         else "it is the last period"
     )
     quota = "1 answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period} answers"

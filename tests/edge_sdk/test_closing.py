@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aggregator.study import Study
-from edge_sdk.errors import ConsentMissing, NotJoined
+from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached
 from edge_sdk.transport import download
 from protocol import envelope
 from protocol.campaign import campaign_id, open_campaign
@@ -39,11 +39,15 @@ def device(open_device):
 
 def test_every_answer_after_the_closing_is_refused(device, clock):
     """Before the notice's time answers are given as usual. From that time on, every value, valid or not, is refused in
-    the same words, and nothing is charged or queued; an earlier reading is still bundled."""
+    the same words, and nothing is charged or queued; an earlier reading is still bundled. No error names a period that
+    begins after the notice's time."""
     device.collect(ID, "bachelor")
     assert device.terms(ID).closed_early is None
     assert device.close_early(seal_closing(SIGNED, SOON, AUTHOR)).closed_early == SOON
-    device.answer(ID, "bachelor")
+    for _ in range(2):
+        device.answer(ID, "bachelor")
+    with pytest.raises(QuotaReached, match=r"it is the last period$"):
+        device.answer(ID, "none")
     clock.now = SOON
     spent, waits = device.budget.spent, len(device.outbox)
     for value in ("bachelor", "none", "no such value"):
