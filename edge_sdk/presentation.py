@@ -104,7 +104,7 @@ class GivenAnswer:
         times: number of answers with this value.
         period, slot: the period and the slot of the latest report.
         report: the latest report, sealed in an envelope of its own.
-        waits: whether this report is still in the outbox.
+        waits: whether this envelope is still in the outbox; a bundled report is in another one.
     """
 
     label: str = field(repr=False)

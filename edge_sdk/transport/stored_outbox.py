@@ -1,7 +1,7 @@
 """The sealed envelopes of the outbox, in order, and the state of each campaign's upload.
 
-An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So neither
-a crash nor a second process makes a device try again too early.
+An attempt is recorded as failed before it is made, and the record is removed when all its envelopes are accepted. So
+neither a crash nor a second process makes a device try again too early.
 
 The module outbox exports envelopes to a file and offers the method for apps, upload sends envelopes, and
 answers/answering makes the reports.
@@ -58,7 +58,7 @@ class Upload:
         number: the store's number of the campaign.
         campaign_id: the campaign's id, 16 bytes.
         sealed: the envelopes in the order in which they were queued.
-        failures: number of attempts that were not acknowledged.
+        failures: number of attempts in a row that left an envelope not accepted.
         next_attempt: the earliest time of the next attempt, in whole seconds; 0 before the first.
         trouble: the reason why the latest attempt failed.
         code: the code that admits the device; "" if the study has admitted it, or needs no code.

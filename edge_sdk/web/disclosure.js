@@ -2,7 +2,7 @@
  * The possible disclosure of an answer by one report, for the person alone; nothing is drawn, charged or stored.
  *
  * All numbers are computed in integers, and never understate the disclosure. A channel too large for the exact number
- * gets an upper bound from its level.
+ * gets an upper bound.
  */
 
 import { Channel } from "./channels/channel.js";
@@ -19,7 +19,7 @@ const MAX_CELLS = 2 ** 16;
  * likely under this answer; a bit vector fits the answers whose bit is set.
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
- * @property {Fraction} after the highest probability of the answer for this observer after one report
+ * @property {Fraction} after an upper bound of the probability for this observer after one report
  * @property {Fraction | null} fitsTrue the probability that a report fits the answer, if the answer is true; null if the
  *   channel is too large
  * @property {Fraction | null} fitsOther a lower bound of the probability that a report fits the answer, if another

@@ -1,7 +1,7 @@
 /**
  * The outbox of sealed envelopes of each campaign, in order, and the state of its upload.
  *
- * An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So
+ * An attempt is recorded as failed before it is made, and the record is removed when all its envelopes are accepted. So
  * neither a closed tab nor a second one makes a device try again too early. upload.js sends the envelopes.
  */
 
