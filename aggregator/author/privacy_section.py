@@ -33,15 +33,12 @@ from protocol.notions import (
     TranscriptPrior,
 )
 from protocol.notions.information import MAX_PRIOR_WEIGHT, RADIUS_UNITS
+from protocol.notions.notion import require_covers_sets
 from protocol.personal import DRIFT_ONE
 
 NOTIONS = (
     "ldp", "high-low", "block", "minid", "avgid", "geo", "pairwise", "pufferfish", "lip", "mutual-information",
 )  # fmt: skip
-
-OF_SINGLE_ANSWERS = ("high-low", "block", "geo", "pufferfish")
-"""Notions whose promises do not hold for sets of items: a device reports one member of a set, so a report may reveal an
-unprotected item beside a protected one, or that the set has few items."""
 
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
@@ -52,11 +49,16 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
         OSError: a file cannot be read.
     """
     name = section.choice("notion", NOTIONS)
-    if name in OF_SINGLE_ANSWERS and isinstance(domain, Items):
-        raise DraftError(
-            f'[privacy] notion "{name}" protects single answers, not sets of items: choose another one, such as "ldp" '
-            'or "minid"'
-        )
+    notion = _notion(name, section, prior, domain, folder)
+    if isinstance(domain, Items):
+        try:
+            require_covers_sets(notion, domain.padding, name)
+        except BadData as error:
+            raise DraftError(f"{section.entry('notion')}: {error}") from None
+    return notion
+
+
+def _notion(name: str, section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
     if name == "pairwise":
         return _matrix(section, domain, folder)
     if name in ("minid", "avgid"):

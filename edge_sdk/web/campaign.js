@@ -6,7 +6,7 @@ import { Form } from "./domain/form.js";
 import { domainFrom, renamed } from "./domain/index.js";
 import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
 import { CampaignError, CodecError, DomainError, NotOpen, OutsideSchedule } from "./errors.js";
-import { larger, largest } from "./exact.js";
+import { largest } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
@@ -110,13 +110,8 @@ export class Campaign {
       .filter(({ labels }) => labels.length || this.domain instanceof Form)
       .forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);
-    const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** The certificate of each view. */
-    this.viewCertificates = certificates;
-    const most = (/** @type {"audited" | "ldp"} */ name) => certificates.map((one) => one[name]).reduce(larger);
-    /** The largest audited level and the largest LDP level among the views. */
-    this.audited = most("audited") ?? 0n;
-    this.ldp = most("ldp");
+    this.viewCertificates = certificatesOf(this.views, this.notion, this.domain);
     /**
      * For each class, the cost of one fresh output and the worst case, each in the most expensive view. Without classes
      * the list has one element.
@@ -271,21 +266,19 @@ export class Campaign {
 
 /**
  * The number of prior weights that the notion at the reader's position claims to have.
- * @param {Reader} reader @returns {number}
+ * @param {Reader} reader @param {boolean} [inner] whether it is the notion of a class
+ * @returns {number}
  */
-function claimedWeights(reader) {
+function claimedWeights(reader, inner) {
   reader.array();
   const name = reader.value(0);
+  if (name !== "lip" && (inner || name !== "classes")) return 0;
   reader.skip();
   if (name === "lip") return Math.max(reader.array(), 0);
-  if (name !== "classes") return 0;
   let total = 0;
   for (let left = Math.min(reader.array(), 64); left > 0; left--) {
-    const at = reader.at;
-    reader.array();
-    const isLip = reader.value(0) === "lip";
-    reader.at = at;
-    if (isLip) total += claimedWeights(reader);
+    const { at } = reader;
+    total += claimedWeights(reader, true);
     reader.at = at;
     reader.skip();
   }

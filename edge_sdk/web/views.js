@@ -12,7 +12,6 @@ import { CampaignError, NotionError, ViewError } from "./errors.js";
 import { gcd, total } from "./exact.js";
 import { sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
-import { requireInputs } from "./notions/notion.js";
 import { MAX_VALUES, runsFrom } from "./runs.js";
 
 /** @typedef {import("./channels/channel.js").Channel} Channel */
@@ -206,12 +205,17 @@ export function requireFit(views, domain, classes) {
  * @returns {Certificate[]}
  */
 export function certificatesOf(views, notion, domain) {
-  const plain = isPlain(views);
-  if (!plain && !notion.carriesViews) throw new CampaignError("the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in each class");
-  for (const { name, inputCount } of notion instanceof Classes ? notion.notions : [notion]) {
+  /** @type {any[]} */
+  const notions = notion instanceof Classes ? notion.notions : [notion];
+  for (const { name, inputCount, carriesViews, wire, drift } of notions) {
+    if (!isPlain(views) && !carriesViews) throw new CampaignError("the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in each class");
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
-    if (!plain && inputCount !== null && inputCount !== domain.size)
+    if (inputCount !== null && inputCount !== domain.size)
       throw new NotionError(`the notion must have ${domain.size} values, one for each value of the domain, not ${inputCount}`);
+    // The promise must be true for mixtures of inputs. The last run of budget classes must contain all dummies (SPEC 6.14).
+    const covers = /id$/.test(name) ? carriesViews && wire[3].at(-1) >= /** @type {any} */ (domain).padding : /^ldp|lip|mutual/.test(name) && !drift;
+    if (domain instanceof Items && !covers)
+      throw new CampaignError(`the notion of sets of items must be lip, mutual-information, ldp, or minid or avgid with every pair bounded, in each class, not ${name}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;
@@ -225,10 +229,7 @@ export function certificatesOf(views, notion, domain) {
     return { channel, notion: own, key: keyOf([channel.wire, own.wire]) };
   });
   const different = new Map(pairs.map((pair) => [pair.key, pair]));
-  for (const pair of different.values()) {
-    requireInputs(pair.notion, pair.channel);
-    steps += pair.notion.steps(pair.channel);
-  }
+  for (const pair of different.values()) steps += pair.notion.steps(pair.channel);
   requireAffordable(steps, Math.max(...views.map(({ channel }) => channel.numbersHeld)));
   const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
   return pairs.map(({ key }) => found.get(key));

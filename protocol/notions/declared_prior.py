@@ -99,6 +99,9 @@ class DeclaredPrior(Notion):
         costs = [certify(personal.lip_response(prior, self.level), Lip(self.level, prior)).cost for prior in different]
         return max(self.certificate(campaign_channel).cost, *costs)
 
+    def covers_sets(self, dummies: int) -> bool:
+        return True
+
     def audit_steps(self, channel: Channel) -> int:
         # These are the steps for the rule's channel; the audit of any other channel takes ``ldp_steps``, which are
         # counted too.

@@ -122,6 +122,9 @@ class Graded(Pairwise):
     def carries_views(self) -> bool:
         return not self.unbounded_pairs
 
+    def covers_sets(self, dummies: int) -> bool:
+        return not self.unbounded_pairs and self.runs[-1][1] >= dummies
+
     @property
     def coarsening_steps(self) -> int:
         return 4 * (self.input_count or 0)

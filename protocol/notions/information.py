@@ -55,6 +55,9 @@ class Lip(Notion):
     def input_count(self) -> int | None:
         return len(self.prior)
 
+    def covers_sets(self, dummies: int) -> bool:
+        return True
+
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         loss = channel.loss_against_prior(self.prior)
         level = loss.level

@@ -46,6 +46,9 @@ class MutualInformation(Notion):
     def input_count(self) -> int | None:
         return len(self.prior)
 
+    def covers_sets(self, dummies: int) -> bool:
+        return True
+
     def audit_steps(self, channel: Channel) -> int:
         return channel.input_count * channel.output_count * LOG_STEPS
 

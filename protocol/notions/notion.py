@@ -17,7 +17,7 @@ from typing import ClassVar
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
 from protocol.effort import require_affordable
-from protocol.errors import NotionError, Uncertified
+from protocol.errors import CampaignError, NotionError, Uncertified
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,14 @@ class Notion(ABC):
         """
         raise NotImplementedError(f"{self.name} cannot be applied to the inputs of a view")
 
+    def covers_sets(self, dummies: int) -> bool:
+        """Return whether the promise is true for sets of items too, of which a device reports one input (SPEC 6.14).
+
+        Args:
+            dummies: the number of dummies, which are the last inputs.
+        """
+        return False
+
     @abstractmethod
     def encode(self) -> codec.Value:
         """Return the wire form of the notion (SPEC 6); ``from_wire`` of its class is the inverse."""
@@ -198,6 +206,24 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
         raise NotionError(
             f"the channel must have {notion.input_count} inputs, one for each value of the notion, not "
             f"{channel.input_count}"
+        )
+
+
+def require_covers_sets(notion: Notion, dummies: int, name: str = "") -> None:
+    """Refuse a notion whose promise is not true for sets of items.
+
+    Args:
+        notion: the campaign's notion, or that of one class.
+        dummies: the number of dummies, which are the last inputs.
+        name: the author's name of the notion, for the error; empty for its name on the wire.
+    Raises:
+        CampaignError: the promise is not true for sets.
+    """
+    if not notion.covers_sets(dummies):
+        raise CampaignError(
+            f"the promise of {name or notion.name} does not cover sets of items, because a device reports only one "
+            "item of a set, or a dummy: choose ldp, mutual-information, lip (not a transcript with a drift), or minid "
+            "or avgid with every pair bounded and the same budget for all dummies"
         )
 
 

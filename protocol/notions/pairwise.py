@@ -102,6 +102,9 @@ class Ldp(Pairwise):
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         yield 0, 0, self.level
 
+    def covers_sets(self, dummies: int) -> bool:
+        return True
+
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Ldp:
         return self
 

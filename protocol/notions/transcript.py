@@ -65,6 +65,11 @@ class TranscriptPrior(Notion):
     def input_count(self) -> int | None:
         return len(self.prior)
 
+    def covers_sets(self, dummies: int) -> bool:
+        # The dither chooses an item of each set. It stays the same, so the item of a changed set depends on that of the
+        # earlier set, but the drift draws a value again independently.
+        return not self.drift
+
     def prior_after(self, earlier: Iterable[tuple[int, int]], period: int) -> tuple[int, ...]:
         """Return an observer's prior for ``period`` after the device's earlier reports: positive integer weights of any
         size.

@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import partial
 
 from protocol.channels import Channel
-from protocol.domain import Domain, Form
+from protocol.domain import Domain, Form, Items
 from protocol.effort import require_affordable
 from protocol.errors import CampaignError, NotionError
 from protocol.notions import Certificate, Classes, Graded, Ldp, Notion
-from protocol.notions.notion import require_inputs
+from protocol.notions.notion import require_covers_sets
 from protocol.views.maps import Identity, Map
 from protocol.views.view import View, channel_places, is_plain
 
@@ -27,7 +27,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     """Return the certificate of each view; its inputs and outputs are numbered as in the view's channel.
 
     Raises:
-        CampaignError: the notion cannot be applied to views, or to a form.
+        CampaignError: the notion cannot be applied to views, to a form, or to sets of items.
         NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
             view, or only at levels below the least level of a notion.
         Uncertified: a channel exceeds its bounds, even minimally, the notion does not allow it, or the audit is too
@@ -43,11 +43,13 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             )
         if isinstance(domain, Form) and class_notion.name != Ldp.name:
             raise CampaignError(f"the notion of a form must be ldp, in each class, not {class_notion.name}")
-        if not is_plain(views) and class_notion.input_count not in (None, domain.size):
+        if class_notion.input_count not in (None, domain.size):
             raise NotionError(
                 f"the notion must have {domain.size} values, one for each value of the domain, not "
                 f"{class_notion.input_count}"
             )
+        if isinstance(domain, Items):
+            require_covers_sets(class_notion, domain.padding)
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)
@@ -59,7 +61,6 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     for pair, view in zip(pairs, views, strict=True):
         different.setdefault(pair, (view.channel, coarsened[view.map]))
     for channel, class_notion in different.values():
-        require_inputs(class_notion, channel)
         steps += class_notion.certificate_steps(channel)
     require_affordable(steps, max(view.channel.numbers_held for view in views))
     certificates = {pair: view_notion.certificate(channel) for pair, (channel, view_notion) in different.items()}

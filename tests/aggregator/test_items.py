@@ -65,12 +65,29 @@ def baskets(seed: int) -> Truth:
     return Truth(tuple(sets), (1,) * PEOPLE)
 
 
-@pytest.mark.parametrize("notion", ["high-low", "block", "geo", "pufferfish"])
-def test_notions_of_single_answers_are_refused_for_sets(notion: str) -> None:
-    """A report is about one member of a set, so it may reveal an unprotected member: these notions are refused."""
-    draft = DRAFT.format(padding=2, mechanism="auto").replace('notion = "minid"', f'notion = "{notion}"\nepsilon = 1.0')
-    with pytest.raises(DraftError, match=f'notion "{notion}" protects single answers, not sets of items'):
-        campaign_of_draft(draft)
+BUDGETS = 'notion = "minid"\nbudgets = {wine = 2.0, figs = 2.0}\ndefault = 4.0'
+SCENARIOS = '{"secrets": ["a", "b"], "scenarios": [{"name": "s", "joint": {"a": {"bread": 1}, "b": {"figs": 1}}}]}'
+
+
+@pytest.mark.parametrize(
+    ("name", "privacy"),
+    [
+        ("high-low", 'sensitive = ["wine"]\nepsilon = 1.0'),
+        ("block", 'blocks = [["bread", "cheese", "wine", "fish", "figs", "(none 1)", "(none 2)"]]\nepsilon = 1.0'),
+        ("geo", "epsilon = 1.0"),
+        ("pufferfish", 'scenarios = "scenarios.json"\nepsilon = 1.0'),
+        ("pairwise", 'matrix = "matrix.csv"'),
+        ("minid", f"{BUDGETS.partition(chr(10))[2]}\npairs = [[2.0, 4.0], [2.0, 2.0]]"),
+        ("lip", 'epsilon = 1.0\n[prior]\nkind = "transcript"\nweights = [1, 1, 1, 1, 1, 1, 1]\ndrift = 0.1'),
+    ],
+)
+def test_notions_that_do_not_cover_sets_are_refused(tmp_path: Path, name: str, privacy: str) -> None:
+    """A draft about items names its own notion in the refusal, although Pufferfish is signed as geo."""
+    (tmp_path / "scenarios.json").write_text(SCENARIOS, encoding="utf-8")
+    (tmp_path / "matrix.csv").write_text("\n".join(["1,1,1,1,1,1,1"] * 7), encoding="utf-8")
+    draft = DRAFT.format(padding=2, mechanism="auto").replace(BUDGETS, f'notion = "{name}"\n{privacy}')
+    with pytest.raises(DraftError, match=rf"^\[privacy\] notion: the promise of {name} does not cover sets of items"):
+        campaign_of_draft(draft, tmp_path)
 
 
 @pytest.mark.parametrize(

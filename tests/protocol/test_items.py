@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import codec, exact
-from protocol.channels import Channel, RandomizedResponse
+from protocol.channels import Channel, RandomizedResponse, Table
 from protocol.channels.bits.channel import Bits, S
 from protocol.domain import DITHER_BYTES
 from protocol.domain.items import DITHERS, Items, set_level
 from protocol.errors import DomainError, NotInDomain
+from protocol.notions import HighLow, Ldp, Notion, Pairwise, certify
 from protocol.notions.graded import Graded
 from tests.protocol.test_domain import assert_silent
 
@@ -217,6 +219,109 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
     found = set_level(notion.bound, of_sets[()], of_sets[0,])
     assert found is not None
     assert found <= NAT
+
+
+ANSWERS = [SMALL.dither_counts(members) for members in sets(3)] + [{3: DITHERS}, {4: DITHERS}]
+"""The distributions of the chosen input of every answer: all sets, and each dummy alone."""
+
+
+def worst_of_two(channel: Channel, pairs: Iterable[tuple[dict[int, int], dict[int, int]]]) -> list[int | None]:
+    """Return the level of each pair of distributions of the chosen input, in nanonats; None if it is infinite."""
+    found = []
+    for first, second in pairs:
+        ratios = [(set_weight(channel, first, y), set_weight(channel, second, y)) for y in range(channel.output_count)]
+        levels = [exact.level_of(n, d) for n, d in ratios if n]
+        found.append(None if None in levels else max(level for level in levels if level is not None))
+    return found
+
+
+def table_near(draw: random.Random, notion: Notion) -> Table:
+    """Return a random table near the bounds of ``notion``: equal rows, mixed with the largest certified part of random
+    rows."""
+    random_rows = [[Fraction(draw.randrange(1, 100)) ** 3 for _ in range(6)] for _ in range(SMALL.size)]
+
+    def mixed(part: Fraction) -> Table:
+        return Table.rounded([
+            [part * cell / sum(row) + (1 - part) / len(row) for cell in row] for row in random_rows
+        ])  # fmt: skip
+
+    low, high = Fraction(0), Fraction(1)
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if notion.audit(mixed(middle))[0] else (low, middle)
+    return mixed(low)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "notion",
+    [
+        Ldp(NAT),
+        Graded.over(BUDGETS),
+        Graded.over(BUDGETS, "avgid"),
+        Graded.over([2 * NAT, NAT, NAT, NAT, NAT], "avgid"),
+    ],
+    ids=["ldp", "minid", "avgid", "avgid with a frequent least budget"],
+)
+def test_promises_of_pairs_are_true_for_sets(notion: Pairwise, seed: int) -> None:
+    """The level of every two answers is at most the declared level, and that of some two answers at most the least
+    bound of a pair; so both figures of the promise are true for sets (SPEC 6.14)."""
+    assert notion.covers_sets(SMALL.padding)
+    levels = worst_of_two(table_near(random.Random(seed), notion), permutations(ANSWERS, 2))
+    finite = [level for level in levels if level is not None]
+    assert len(finite) == len(levels)
+    assert max(finite) <= notion.level
+    assert min(finite) <= min(bound for _, _, bound in notion.bounds())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_promises_under_a_prior_are_true_for_sets(seed: int) -> None:
+    """For every distribution of answers, Q(y|S) / P(y) is within the LIP level of the chosen input, whose prior the
+    distribution determines. This is also true for the event that a set has an item."""
+    draw = random.Random(seed)
+    channel = table_near(draw, Ldp(2 * NAT))
+    shares = [draw.randrange(1, 30) for _ in ANSWERS]
+    prior = [
+        sum(share * chosen.get(x, 0) for share, chosen in zip(shares, ANSWERS, strict=True)) for x in range(SMALL.size)
+    ]
+    level = channel.loss_against_prior(prior).level
+    assert level is not None
+    events = [[place] for place in range(len(ANSWERS))]
+    events += [[place for place, members in enumerate(sets(3)) if x in members] for x in range(3)]
+    for y in range(channel.output_count):
+        p = sum(weight * channel.weight(x, y) for x, weight in enumerate(prior))
+        for event in events:
+            q = sum(shares[place] * set_weight(channel, ANSWERS[place], y) for place in event)
+            total = sum(shares[place] for place in event)
+            assert exact.satisfies(q * sum(shares), p * total, level)
+            assert exact.satisfies(p * total, q * sum(shares), level)
+
+
+def open_pair() -> tuple[Notion, Channel]:
+    """Return MinID-LDP over three items and a dummy, without a bound for items 2 and 3, and a channel for it."""
+    notion = Graded.over([NAT, 2 * NAT, 2 * NAT, NAT], "minid", [(NAT, NAT), (NAT, 2 * NAT)])
+    hidden, second, third = (10, 5, 5), (5, 13, 2), (5, 2, 13)
+    rows = [[Fraction(cell, 20) for cell in row] for row in (hidden, second, third, hidden)]
+    return notion, Table.rounded(rows)
+
+
+def one_sensitive() -> tuple[Notion, Channel]:
+    """Return high-low LDP with item 1 sensitive, and a channel that may reveal every other input."""
+    half, others = Fraction(1, 2), range(1, 4)
+    rows = [[half, *(half * (y == x) for y in others)] for x in others]
+    return HighLow(NAT, 4, (0,)), Table.rounded([[Fraction(1), *[Fraction(0)] * 3], *rows])
+
+
+@pytest.mark.parametrize("refused", [open_pair, one_sensitive])
+def test_promises_that_do_not_cover_sets_are_false_for_some(refused: Callable[[], tuple[Notion, Channel]]) -> None:
+    """Item 1 is protected from every input at 1 nat. But the reports of some set with item 1 are more than e times as
+    likely as those of another answer."""
+    notion, channel = refused()
+    certify(channel, notion)
+    assert not notion.covers_sets(1)
+    answers = [Items(1, 3).dither_counts(members) for members in sets(3)]
+    levels = worst_of_two(channel, ((chosen, other) for chosen in answers if 0 in chosen for other in answers))
+    assert any(level is None or level > NAT for level in levels)
 
 
 def test_a_set_without_a_bound_has_no_level() -> None:

@@ -804,6 +804,34 @@ def transcripts() -> Campaign:
     )  # fmt: skip
 
 
+BASKET = domain.Items(2, ("bread", "milk", "eggs"))
+DUMMIES_AS_BREAD = ((0, 1), (1, 2), (0, 2))
+"""The runs of two budget classes: bread and both dummies, milk and eggs."""
+
+
+def of_items(**changes: Any) -> Campaign:
+    """Return a campaign for sets of three items, with a padding of 2."""
+    return unsigned_campaign(domain=BASKET, **changes)
+
+
+def item_transcripts() -> Campaign:
+    """Return a campaign for sets of items with transcripts, without a drift."""
+    notion = notions.TranscriptPrior(NAT, (1,) * BASKET.size)
+    return of_items(
+        notion=notion, mechanism="transcript-lip", views=plain_views(notion.channel_of(notion.prior)),
+        answers_per_period=1,
+    )  # fmt: skip
+
+
+def item_classes() -> Campaign:
+    """Return a campaign for sets of items and two classes of people."""
+    return of_items(
+        notion=notions.Classes.of((notions.Ldp(NAT), notions.Ldp(NAT))),
+        views=plain_views(Blocks(0, ((1, 5), (2, 5)), (PLAIN, PLAIN))),
+        classes=("members", "guests"),
+    )
+
+
 def of_sets() -> Campaign:
     """Return a campaign with subset selection: an output is a word of five bits, of which exactly two are set."""
     return unsigned_campaign(mechanism="subset", channel=SETS)
@@ -911,7 +939,12 @@ def campaign_cases() -> Iterator[Case]:
     yield described("a number for two classes, with a wave for each", numbers_of_classes())
     yield described("declared priors", declared_priors())
     yield described("transcripts", transcripts())
-    yield described("sets of items", unsigned_campaign(domain=domain.Items(2, ("bread", "milk", "eggs"))))
+    yield described("sets of items", of_items())
+    yield described(
+        "sets of items under minid", of_items(notion=notions.MinId(2 * NAT, (NAT, 2 * NAT), DUMMIES_AS_BREAD))
+    )
+    yield described("sets of items under lip", of_items(notion=notions.Lip(NAT, (5, 3, 2, 1, 1))))
+    yield described("sets of items with transcripts", item_transcripts())
     yield described("bits", unsigned_campaign(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
     yield described("addresses, contact, retention, notice and translations", informed())
     yield described(
@@ -935,7 +968,7 @@ def campaign_cases() -> Iterator[Case]:
     yield described(
         "items in German",
         unsigned_campaign(
-            domain=domain.Items(2, ("bread", "milk", "eggs")),
+            domain=BASKET,
             language="en",
             translations=(Texts("de", "Korb", "Was ist im Korb?", labels=("Brot", "Milch", "Eier")),),
         ),
@@ -996,6 +1029,32 @@ def campaign_cases() -> Iterator[Case]:
         ("enrolment 2", _payload(enrolment=2), "campaign"),
         ("enrolment as text", _payload(enrolment="open"), "campaign"),
         ("items of another size", _payload(domain=["items", 2, 4]), "campaign"),
+        *(
+            (f"sets of items under {name}", _payload(of_items(), notion=notion), "campaign")
+            for name, notion in (
+                ("high-low", ["high-low", NAT, 5, [0]]),
+                ("block", ["block", NAT, [0, 3, 1, 2]]),
+                ("pairwise", ["pairwise", NAT, [[NAT * (x != y) for y in range(5)] for x in range(5)]]),
+                ("geo", ["geo", NAT, 1, [], [1, 4]]),
+                ("minid with a pair that has no bound", ["minid", NAT, [NAT, 2 * NAT], [0, 1, 1, 2, 0, 2], [1, 1]]),
+                ("avgid with two budgets of dummies", ["avgid", 3 * NAT // 2, [NAT, 2 * NAT], [0, 4, 1, 1], []]),
+            )
+        ),
+        (
+            "sets of items with transcripts and a drift",
+            _payload(item_transcripts(), notion=["transcript-lip", NAT, [1] * 5, 1]),
+            "campaign",
+        ),
+        (
+            "sets of items under high-low in one class",
+            _payload(item_classes(), notion=["classes", NAT, [["ldp", NAT], ["high-low", NAT, 5, [0]]]]),
+            "campaign",
+        ),
+        (
+            "sets of items under minid of another size",
+            _payload(of_items(), notion=["minid", NAT, [NAT], [0, 4], []]),
+            "notion",
+        ),
         ("names of classes for a campaign without classes", _payload(classes=["members", "guests"]), "campaign"),
         ("classes as text", _payload(classes="members"), "campaign"),
         ("classes without names", _payload(of_classes(), classes=[]), "campaign"),
@@ -1428,7 +1487,7 @@ def view_cases() -> Iterator[Case]:
         ("districts of another number of values", in_districts([0, 2, 1, 1, 2, 3]), "campaign"),
         (
             "sets in pairs",
-            _several([whole, pairs], domain=domain.Items(2, ("bread", "milk", "eggs")).encode()),
+            _several([whole, pairs], domain=BASKET.encode()),
             "campaign",
         ),
         ("views under lip", _several([whole, pairs], notion=["lip", NAT, [1] * 5, 0]), "campaign"),

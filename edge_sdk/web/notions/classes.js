@@ -34,7 +34,6 @@ export class Classes extends Notion {
     const [size] = sizes;
     super(wire, largestLevel(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;
-    this.carriesViews = notions.every((notion) => notion.carriesViews);
     this.coarseningSteps = notions.reduce((steps, notion) => steps + notion.coarseningSteps, 0);
   }
 

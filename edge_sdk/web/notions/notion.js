@@ -151,13 +151,8 @@ export function withinLevel(level, bound, where = "") {
  * @throws {Uncertified} the channel does not satisfy the declared level, or its audit is too large
  */
 export function certify(channel, notion) {
-  requireInputs(notion, channel);
-  requireAffordable(notion.steps(channel), channel.numbersHeld);
-  return notion.certificate(channel);
-}
-
-/** Refuse a notion with another number of inputs than the channel. @param {Notion} notion @param {Channel} channel */
-export function requireInputs(notion, channel) {
   if (notion.inputCount !== null && notion.inputCount !== channel.inputCount)
     throw new NotionError(`the channel must have ${notion.inputCount} inputs, one for each value of the notion, not ${channel.inputCount}`);
+  requireAffordable(notion.steps(channel), channel.numbersHeld);
+  return notion.certificate(channel);
 }
