@@ -62,6 +62,10 @@ TOWNS = campaign(
 )
 YESNO = campaign(title="Vote", question="Did you vote in the last election?", domain=Values(("yes", "no")))
 AGE = campaign(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamps=True, unit="years"))
+ROUNDED = campaign(
+    title="Rounded age", question="How old are you?",
+    domain=NumberRange.of(20, 90, 10, clamps=True, rounds_randomly=True, unit="years"),
+)  # fmt: skip
 DAY = campaign(
     title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamps=True)
 )
@@ -75,6 +79,9 @@ FORM = Form((
     FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
     FormQuestion("age", "How old are you?", NumberRange.of(17, 30, unit="years"), skippable=True),
 ))  # fmt: skip
+BOTH = campaign(
+    title="Both", question="Both", language="", domain=FORM, views=(View(1, QuestionsMap((0, 1)), response(30, NAT)),)
+)
 FORM_IN_GERMAN = Texts(
     "de", "Ein Formular", "Haben Sie gewählt?\nWie alt sind Sie?\nWaren Sie zu spät?",
     labels=("nein", "ja", "Jahre", "nein", "ja"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,42 @@ def test_each_kind_of_question_is_answered(visitor: Visitor, form: str) -> None:
     visitor.touch("History and budget")
     visitor.page.get_by_text("Privacy ledger").wait_for()
     assert f"{counted} (1\N{MULTIPLICATION SIGN})".lstrip() in visitor.text
+
+
+def both(visitor: Visitor) -> None:
+    visitor.touch("yes")
+    visitor.touch("Next question")
+    typed("input[inputmode=decimal]", "25.4")(visitor)
+
+
+NUMBER, ITEM = r"Your number counts as (.*)\.", r"The report and its risk are about this answer only: (.*)\."
+INPUTS: dict[str, tuple[bytes, Callable[[Visitor], Any], str, str]] = {
+    "rounded at random": (campaigns.ROUNDED, typed("input[inputmode=decimal]", "64.5"), NUMBER, "[67]0 years"),
+    "set": (campaigns.APPS, lambda visitor: [*map(visitor.touch, ("mail", "chess"))], ITEM, "mail|chess"),
+    "empty set": (campaigns.APPS, lambda _: None, ITEM, r"None \(this device picked none of your chosen answers\)"),
+    "form": (campaigns.BOTH, both, NUMBER, "25 years"),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_the_review_names_the_input_that_its_figures_are_about(visitor: Visitor, kind: str) -> None:
+    """If a report is about one item of a set, or about a rounded number, the screen before sending names this item or
+    number, and the history has it too."""
+    data, answer, words, inputs = INPUTS[kind]
+    visitor.open(document(data))
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    answer(visitor)
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
+    found = re.search(words, visitor.text)
+    assert found, visitor.text
+    assert re.fullmatch(inputs, found[1])
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
+    visitor.touch("History and budget")
+    visitor.page.get_by_text("Privacy ledger").wait_for()
+    assert f"{found[1]} (1\N{MULTIPLICATION SIGN})" in visitor.text
 
 
 NO_ED25519 = """const own = SubtleCrypto.prototype.importKey;

@@ -55,8 +55,8 @@ class Line {
   }
 
   describe() {
-    const { kind, size, random, unit } = this;
-    return { kind, size, low: this.label(0), high: this.label(size - 1), step: this.step, random, unit };
+    const { kind, size, unit } = this;
+    return { kind, size, low: this.label(0), high: this.label(size - 1), step: this.step, unit };
   }
 
   /** The distance between consecutive numbers as text; "" for bucket edges. @returns {string} */

@@ -10,6 +10,12 @@ import { questionsOf } from "./question.js";
 import { reveals } from "./reveals.js";
 
 /**
+ * The text that names the input of an answer, by the kind of the domain.
+ * @type {{[kind: string]: string}}
+ */
+const COUNTS = { number: "number.counts", buckets: "number.counts", date: "day.counts", items: "page.picked" };
+
+/**
  * An answer as text for a person.
  * @param {any} value in a form that Device.answer accepts @param {any} domain
  * @param {any} shown the domain in the person's language
@@ -26,6 +32,23 @@ export function spelled(value, domain, shown) {
 }
 
 /**
+ * The input of each asked question as text for a person, by the names of the questions.
+ * @param {string} label of an input @param {any} campaign
+ * @returns {{[name: string]: string}}
+ */
+function inputsOf(label, campaign) {
+  if (campaign.domain.kind !== "form") return { "": labelText(label, campaign) };
+  const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
+  return Object.fromEntries(
+    questionsOf(campaign).map(({ name, domain, shown }) => {
+      const value = given.get(name) ?? "";
+      const skipped = value === "skipped" && !domain.labels?.includes(value);
+      return [name, spelled(skipped ? null : value, domain, shown)];
+    }),
+  );
+}
+
+/**
  * An answered value as text for a person; a coarsened value is named by the labels at its ends.
  * @param {string} label @param {any} campaign
  * @returns {string}
@@ -33,14 +56,8 @@ export function spelled(value, domain, shown) {
 export function labelText(label, campaign) {
   const { domain, shown, labels, texts } = campaign;
   if (domain.kind === "form") {
-    const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
-    return questionsOf(campaign)
-      .map((one) => {
-        const value = given.get(one.name) ?? "";
-        const skipped = value === "skipped" && !one.domain.labels?.includes(value);
-        return `${one.text} ${spelled(skipped ? null : value, one.domain, one.shown)}`;
-      })
-      .join(" · ");
+    const inputs = inputsOf(label, campaign);
+    return questionsOf(campaign).map(({ name, text }) => `${text} ${inputs[name]}`).join(" · ");
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
   if (!list("views").length) return spelled(label, domain, shown);
@@ -56,10 +73,7 @@ export async function review(visit, value, answers) {
   const { device, id } = visit;
   const [campaign, found, preview] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
   const asked = questionsOf(campaign);
-  const { kind, random } = campaign.domain;
-  // A number or day between two inputs counts as one of them. The page shows this input, unless it is chosen at random.
-  const rounded = (kind === "number" || kind === "date") && !random && !list("views").length && found.label !== value;
-  const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
+  const inputs = inputsOf(found.label, campaign);
   const [, coarse] = list("views")[campaign.view] ?? [];
   const group = coarse && say("review.group", { group: labelText(found.label, campaign) });
   const how = asked.length > 1 ? say("review.together") : group;
@@ -80,11 +94,16 @@ export async function review(visit, value, answers) {
     el(
       "div.card",
       {},
-      asked.map(({ name, text, domain, shown }) => [
-        p(asked.length > 1 ? text : say("review.answer"), "small"),
-        el("p.asked", {}, spelled(answers[name], domain, shown)),
-      ]).flat(),
-      counts && counts !== spelled(value, campaign.domain, campaign.shown) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
+      asked.flatMap(({ name, text, domain, shown }) => {
+        const [answer, input] = [spelled(answers[name], domain, shown), inputs[name]];
+        // A number or day between two inputs counts as one of them, and a set as one item.
+        const counts = !coarse && input !== answer && COUNTS[domain.kind];
+        return [
+          p(asked.length > 1 ? text : say("review.answer"), "small"),
+          el("p.asked", {}, answer),
+          counts && p(say(counts, { number: input, day: input, item: input })),
+        ];
+      }),
       p(say(asked.length > 1 ? "review.stay" : "review.stays"), "small"),
     ),
     reveals(say("review.chances"), how, found),
