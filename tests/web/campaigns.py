@@ -69,8 +69,15 @@ ROUNDED = campaign(
 DAY = campaign(
     title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamps=True)
 )
-HOME = campaign(
-    title="Home", question="Where do you live?", domain=Grid(51_000_000, 53_000_000, 20_000_000, 22_000_000, 100_000)
+MAP = Grid(51_000_000, 53_000_000, 20_000_000, 22_000_000, 100_000)
+HOME = campaign(title="Home", question="Where do you live?", domain=MAP)
+SQUARES, DECADES, MONTHS = (
+    campaign(title=title, question=question, domain=domain, views=(View(1, Coarse(factor), response(size, NAT)),))
+    for title, question, domain, factor, size in (
+        ("Squares", "Where do you live?", MAP, 5, 16),
+        ("Decades", "How old are you?", NumberRange.of(20, 90, "2.5", clamps=True, unit="years"), 4, 8),
+        ("Months", "When were you diagnosed?", Dates.of("2026-01-01", "2026-12-31", 7, clamps=True), 4, 14),
+    )
 )
 APPS = campaign(
     title="Apps", question="Which of these do you use?", domain=Items(2, ("mail", "maps", "music", "games", "chess"))

@@ -610,6 +610,32 @@ def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -
         assert any(kept in visitor.text for kept in ("keiner .. Grundschule (", "Schule ("))
 
 
+GROUPS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
+    "squares": (campaigns.SQUARES, key("ArrowUp"), "52,05° Nord, 21,05° Ost .. 52,45° Nord, 21,45° Ost"),
+    "numbers": (campaigns.DECADES, typed("input[inputmode=decimal]", "33"), "30 years .. 37,5 years"),
+    "days": (campaigns.MONTHS, typed("input[type=date]", "2026-02-10"), "29. Januar 2026 .. 19. Februar 2026"),
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_the_ends_of_a_group_are_written_in_the_readers_language(browser: Chromium, kind: str) -> None:
+    """If the device's view asks for a group of places, numbers or days, the screen before sending and the history show
+    the ends of the group as other screens show answers."""
+    data, answer, group = GROUPS[kind]
+    with browser.private(locale="de", viewport=PHONE) as within:
+        visitor = Visitor(browser, within.new_page()).open(document(data))
+        visitor.touch("Ich stimme zu")
+        visitor.page.wait_for_selector(".stay")
+        answer(visitor)
+        onwards(visitor.page)
+        assert f"zählt Ihre Antwort als „{group}“" in visitor.text
+        visitor.touch("Jetzt senden")
+        visitor.heading("Ihr Bericht ist angekommen.")
+        visitor.touch("Verlauf und Budget")
+        visitor.page.get_by_text(f"{group} (1\N{MULTIPLICATION SIGN})").wait_for()
+        assert visitor.faults == []
+
+
 def test_a_report_can_be_sent_by_keyboard(visitor: Visitor) -> None:
     """Tab, space and Enter are sufficient from the terms to the sent report; each screen moves the focus to its
     heading."""

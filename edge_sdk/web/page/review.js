@@ -61,7 +61,12 @@ export function labelText(label, campaign) {
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
   if (!list("views").length) return spelled(label, domain, shown);
-  return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
+  const end = (/** @type {string} */ one) => {
+    const place = labels.indexOf(one);
+    // A district without a name has a number in place of it.
+    return place < 0 && !one.startsWith("district ") ? spelled(one, domain, shown) : (texts.labels[place] ?? one);
+  };
+  return label.split(" .. ").map(end).join(" .. ");
 }
 
 /**
