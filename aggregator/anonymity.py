@@ -1,8 +1,9 @@
 """k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
-Rows with equal known columns form an equivalence class; k is the size of the smallest class, l the smallest number
-of different sensitive values in a class. Both numbers describe one release, not the mechanism that made it. They
-promise nothing against an observer who knows more than the known columns, and do not replace a privacy level.
+Rows with equal known columns form an equivalence class; k is the size of the smallest equivalence class, l the smallest
+number of different sensitive values in an equivalence class. Both numbers describe one release, not the mechanism that
+made it. They promise nothing against an observer who knows more than the known columns, and do not replace a privacy
+level.
 
 Source: Wang, Qin, Qiu 2023, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct
 l-diversity).
@@ -115,8 +116,9 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports.
 
     Reports with the same output form an equivalence class; its sensitive values are the answers that can give this
-    output. If devices declare priors and levels, which are public, the reports of a class also have the same declared
-    prior and level. With transcripts, devices with the same outputs in all periods form an equivalence class.
+    output. If devices declare priors and levels, which are public, the reports of an equivalence class also have
+    the same declared prior and level. With transcripts, devices with the same outputs in all periods form an
+    equivalence class.
 
     Raises:
         ReleaseError: the reports are bit vectors, or the channel is too large.

@@ -119,7 +119,7 @@ class Section:
         """Return the value of ``key``, a finite number, exactly; see ``take``.
 
         Raises:
-            DraftError: as in ``take`` or ``finite``.
+            DraftError: as in ``take`` or ``finite_number``.
         """
         return finite_number(self, key, self.take(key, (int, Decimal), expected, default))
 

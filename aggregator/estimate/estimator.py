@@ -182,7 +182,7 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
     """Return the unbiased shares of all inputs, by the inverse of the channel.
 
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     linear = unbiased_estimate(decoder, tally)
     alone = linear.between is not None and not linear.between.freedom

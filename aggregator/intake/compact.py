@@ -199,8 +199,7 @@ def _sweep(path: StoragePath, cutoff: float) -> tuple[FileTotals, FileTotals]:
     Returns:
         The size of the deleted files, and the size of the unused files that were kept.
     Raises:
-        StudyError
-        OSError
+        StudyError, OSError: the study is damaged, or a file cannot be deleted.
     """
     log = path / "_delta_log"
     # Files are listed first: a file written later may be in no snapshot yet.

@@ -104,7 +104,7 @@ class _OrderedEstimator:
     """The default estimator of ordered values, applied to simulated reports.
 
     Raises:
-        NotInvertible
+        NotInvertible: the channel has no unbiased estimate.
     """
 
     def __init__(self, channel: Channel) -> None:

@@ -2,8 +2,9 @@
 
 An upload is answered once it is on the disk. A refusal is one line of JSON, {"error", "stage"}; for the path of a
 page it is an HTML page. Signatures of uploads are not verified here, because verification costs more than the rest of
-the request, and ingest verifies all signatures in parallel. Only the signature of an enrolment with a code is verified.
-No request reads the study's tables, because the public information in them is in memory.
+the request, and ingest verifies all signatures in parallel. Only the signatures of enrolments with a code, and of
+queries of counted reports, are verified. No request reads the study's tables, because the public information in them
+is in memory.
 
 Only the bytes of an upload are stored, not its sender. Its time is not stored either, but the file system has it until
 the ingest (``inbox``). ``server`` has the sockets and signals.
