@@ -98,8 +98,8 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
         if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
             devices = rounded_up_people(view_error.mse * size)
             parts.append(
-                f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
-                f"({devices:,} devices would be enough)"
+                f"{error:.2%} for {view_name(campaign.domain, view)}, more than {100 / size:.2g}%, the share of each "
+                f"of {size:,} equally frequent values ({devices:,} devices would be enough)"
             )
     if parts:
         yield (
@@ -128,7 +128,7 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
         if (mean_se := math.sqrt(variance / n)) > MAX_MEAN_SE:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.1%} "
-                f"of the range, and that of a decile is larger: for at most {MAX_MEAN_SE:.0%} for the mean, set "
+                f"of the range, and that of a decile is larger: to get {MAX_MEAN_SE:.0%} for the mean, set "
                 f"minimum_reports, which counts devices, to {rounded_up_people(variance / MAX_MEAN_SE**2):,}"
             )
 

@@ -159,7 +159,7 @@ def _attack() -> None:
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
     _explain(
-        f"All {result.read:,} envelopes are refused, each with a recorded reason; the tally and the estimate have "
+        f"All {result.read:,} items are refused, each with a recorded reason; the tally and the estimate have "
         "not changed."
     )
 

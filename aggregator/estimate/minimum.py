@@ -24,8 +24,8 @@ def error_for_side(campaign: Campaign, side: str) -> NotEnough:
         side: the side in words, such as ``in period 3``.
     """
     return NotEnough(
-        f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and there are fewer "
-        f"{side}: compare other periods, or combine periods with --periods"
+        f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and has fewer {side}: "
+        "compare other periods, or combine periods with --periods"
     )
 
 

@@ -77,7 +77,7 @@ def form_page(
     sections: list[tuple[str, str, Sequence[Html]]] = [
         ("questions", "Questions", [part for estimate in questions for part in _question(estimate, form)]),
         ("associations", "Which questions are associated", _associations(ranked)),
-        ("classes", "Groups of people", by_class),
+        ("classes", "Classes of people", by_class),
         ("tables", "Tables of two questions", [part for estimate in ranked for part in _table(estimate, form)]),
         ("method", "How the numbers were made", _method(campaign, form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),

@@ -226,7 +226,8 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
                 f"the most probable answer has probability {before} before one {noun}, and at most {after} after it",
             )
         )
-    rows += [(f"{name}: not computed", reason) for name, reason in table.missing.items()]
+    names = {name: title.partition(",")[0] for name, title in LEVEL_NAMES.items()}
+    rows += [(f"{names.get(name, name)}: not computed", reason) for name, reason in table.missing.items()]
     return rows
 
 

@@ -51,10 +51,10 @@ POLICY = f"default-src 'none'; img-src data:; style-src {source_hash(STYLE)}"
 DIGEST_KEYS = (
     ("campaign", "its id"),
     ("counts", "of each output or bit, or of each transcript (the sequence of a device's outputs)"),
-    ("reports", "the number of counted reports"),
+    ("reports", "the number of counted outputs; with transcripts, of devices"),
     ("views", "in a campaign with several views: counts and reports of each view, in place of the two above"),
-    ("period", "its number; null for each device's latest period"),
-    ("rejected", "the number of refused reports for each reason that occurred"),
+    ("period", "its number; null for each device's latest period, or with transcripts for all periods"),
+    ("rejected", "the number of refused envelopes for each reason that occurred"),
     ("class", "its name, if one is chosen"),
     ("groups", "the counts by group of devices, if devices have several outputs"),
     ("declared", "the levels and priors that people declared, if they may"),

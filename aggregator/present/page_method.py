@@ -14,6 +14,7 @@ from aggregator.present.shown_shares import percent, prior_comparison
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Items
+from protocol.notions import DeclaredPrior
 
 SHARES = {
     "projection": "the possible shares nearest to the unbiased estimates; none is below zero",
@@ -60,7 +61,9 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
     entries = {"Share": f"{shares} (method {estimate.method}).", **_columns(estimate, with_values)}
     added = prior_comparison(estimate)
     if added:
-        entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
+        declared = isinstance(estimate.campaign.notion, DeclaredPrior)
+        meaning = "mean of the declared priors" if declared else "distribution that was expected before any report"
+        entries["Prior"] = f"the {meaning}. {added[:1].upper()}{added[1:]}."
     if estimate.devices not in (None, estimate.reports):
         noun = counted_noun(estimate.campaign)
         entries["Devices"] = (

@@ -36,6 +36,8 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
     Args:
         goals: the goals of ``question``; at least one.
     """
+    from aggregator.planner.goals import MAX_PLANNED_PEOPLE  # other tables do not need the planner
+
     domain = question.domain
     span = domain.range_text if isinstance(domain, Line) else f"{domain.size:,} ordered values"
     table = Table(
@@ -63,12 +65,15 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
         lines = [f"{nouns[plan.goal]} \u00b1 {error}" for error in error_texts]
         table.add_row(*map(Text, [plan.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(plan)]))
     unit = f", in {goals[0].unit}" if goals[0].unit else ""
+    unlimited = any(number is None for plan in goals for number in plan.people_for.values())
     table.caption = Text(
         f"The errors are for {quantity(goals[0].reports, 'person', 'people')}: decile is the mean absolute error of "
         f"nine deciles{unit}; "
         + (f"mean is the standard error of the mean{unit}; " if means else "")
         + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
-        "ranges are simulated, so their numbers of people are rounded. Give the goal under [analysis].\n"
+        "ranges are simulated, so their numbers of people are rounded."
+        + (f" A dash for people means more than {MAX_PLANNED_PEOPLE:,}." if unlimited else "")
+        + " Give the goal under [analysis].\n"
     )
     return table
 

@@ -156,7 +156,7 @@ class ShareBar:
 def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
     lines = [f"{subtitle(estimate, shown)} · method {estimate.method} (docs/ESTIMATES.md)"]
     if estimate.class_name is not None:
-        lines.insert(0, f"the class {estimate.class_name} only")
+        lines.insert(0, f"only people of the class {estimate.class_name}")
     if estimate.pool == "precision":
         lines.append("classes are weighted by precision: their shares are assumed to be the same")
     if estimate.weighting is not None:

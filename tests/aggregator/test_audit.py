@@ -139,7 +139,7 @@ def test_an_unbounded_level_is_null_and_a_missing_one_has_a_reason(tmp_path):
     assert "geo" not in found["levels"]
     shown = audited(unsigned_campaign(channel, notion), tmp_path)
     assert "no bound" in shown
-    assert "pufferfish: not computed" in shown
+    assert "Pufferfish: not computed" in shown
 
 
 def test_distances_come_from_the_domain(tmp_path):

@@ -647,7 +647,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
             found.question("form", "vote", confidence=confidence)
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "Groups of people" in page
+    assert "Classes of people" in page
     assert "guests minus members" in page
     assert "the difference of the two shares may be another number" in page
     for row in alone[1]["values"]:
