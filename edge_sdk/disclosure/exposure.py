@@ -28,7 +28,7 @@ from functools import cached_property
 
 from protocol import exact
 from protocol.channels import Channel, Loss
-from protocol.domain import Answer, Domain, Form
+from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Line
 from protocol.levels import Level, structure_of
 from protocol.notions import MinId
 from protocol.views import Identity, Map, QuestionsMap
@@ -150,12 +150,26 @@ class Exposure:
         Raises:
             NotInDomain: ``answer`` is not an answer to the campaign's question.
         """
-        x = self.map.index(self.domain, answer, self.dither)
+        inputs = self._inputs_of(answer)
         if isinstance(self.domain, Form) and any(view.map != self.map for view in self._draws):
             # Another campaign may have asked questions that this answer leaves out, so only the bound for all answers
             # is valid.
             return self.together
-        return self.value(x)
+        return self._worst(inputs)
+
+    def _inputs_of(self, answer: Answer) -> Sequence[int]:
+        """Return the inputs of an answer under all dithers, because an observer does not know the dither."""
+        x = self.map.index(self.domain, answer, self.dither)
+        if isinstance(self.domain, Items):
+            items, members = self.domain.item_count, self.domain.members(answer)
+            if members and members[0] >= items:
+                return members
+            dummies = range(items, self.domain.size) if len(members) < self.domain.padding else ()
+            return *members, *dummies
+        if isinstance(self.domain, Line) and self.domain.rounds_randomly:
+            ends = bytes(DITHER_BYTES), bytes([255] * DITHER_BYTES)
+            return sorted({self.map.index(self.domain, answer, dither) for dither in ends})
+        return [x]
 
     def pair(self, x: int, other: int) -> Level:
         """Return an upper bound on the level between the inputs ``x`` and ``other``: the reports are at most e^level
@@ -240,6 +254,9 @@ class Exposure:
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._extra)
         steps = sum(structure_of(view.channel).loss_steps for view in self._draws)
+        if isinstance(self.domain, Items) or (isinstance(self.domain, Line) and self.domain.rounds_randomly):
+            # Each campaign has its own dither, so one answer may have different inputs in two campaigns.
+            return Level(self._sum(first, everything))
         # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
         if self.domain.size > MAX_STEPS or len(first) * self.domain.size * steps > MAX_STEPS:
             return Level(self._sum(first, everything), None if first == everything else first[0])

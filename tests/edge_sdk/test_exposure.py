@@ -19,7 +19,7 @@ from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
-from protocol.domain import DITHER_BYTES, Buckets, Grid, Values
+from protocol.domain import DITHER_BYTES, Buckets, Grid, Items, Values
 from protocol.errors import NotInDomain
 from protocol.keys import public_line
 from protocol.notions import Graded, Ldp, Lip, MinId
@@ -87,6 +87,41 @@ def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
     for x in range(3):
         mine = [levels[x, other] for other in range(3) if other != x]
         assert found.value(x).nanonats == (None if None in mine else max(mine))
+
+
+SETS = {(): {2: 2}, ("a",): {0: 2}, ("b",): {1: 2}, ("a", "b"): {0: 1, 1: 1}}
+"""For two items and one dummy: twice the probability with which the dither chooses each input, for each set."""
+NUMBERS = {0: {0: 2}, "0.5": {0: 1, 1: 1}, 1: {1: 2}, "1.5": {1: 1, 2: 1}, 2: {2: 2}}
+"""The same for numbers that are rounded at random to 0, 1 or 2."""
+
+
+@settings(max_examples=30)
+@given(st.lists(tables(), min_size=1, max_size=2))
+@pytest.mark.parametrize(("domain", "answers"), [(Items(1, ("a", "b")), SETS), (Buckets.of([0, 1, 2]), NUMBERS)])
+def test_the_bounds_hold_for_an_observer_who_does_not_know_the_dither(domain, answers, drawn) -> None:
+    """A campaign's dither chooses an item, or rounds a number. For every two answers, each campaign with its own
+    dither, no outputs change the odds by more than the bound of the first answer, under any dither of the device."""
+    parts = tuple(
+        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(Identity(), table): 1})
+        for n, table in enumerate(drawn)
+    )
+    for dither, (answer, other) in product((bytes(8), b"\xff" * 8), permutations(answers, 2)):
+        found = Exposure(domain, dither, parts, 0)
+        odds_of_all: Fraction | None = Fraction(1)
+        for table in drawn:
+            mine, theirs = (
+                [sum(part * table.weight(x, y) for x, part in answers[one].items()) for y in range(table.output_count)]
+                for one in (answer, other)
+            )
+            infinite = any(n and not d for n, d in zip(mine, theirs, strict=True))
+            largest = max(Fraction(n, d) for n, d in zip(mine, theirs, strict=True) if d)
+            odds_of_all = None if infinite or odds_of_all is None else odds_of_all * largest
+        about, together = found.about(answer).nanonats, found.together.nanonats
+        assert together is None or (about is not None and about <= together)
+        if odds_of_all is None:
+            assert about is None
+        elif about is not None:
+            assert exact.satisfies(odds_of_all.numerator, odds_of_all.denominator, about)
 
 
 @settings(max_examples=40)
