@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class NotInvertible(HalftruthError):
+class NotInvertible(HalftruthError, ValueError):
     """No unbiased estimate exists, or none is computed for a channel of this size."""
 
 

@@ -176,7 +176,7 @@ def test_a_mean_without_unbiased_estimate_leaves_the_shares(tmp_path):
     assert "share" in found._repr_html_()
     assert not summary_statistics(study.tally(signed), found).known
     for words in (("--mean",), ("--by", "period")):
-        assert f"{sentence}: estimate quantiles or shares instead" in run(lib, *words, code=1).stderr
+        assert f"{sentence}: estimate quantiles or shares instead" in run(lib, *words, code=65).stderr
     assert "median" in run(lib, "--by", "period", "--quantiles", ".5").stdout
 
 
@@ -187,8 +187,9 @@ def test_a_value_outside_the_range_is_refused_with_its_option(lib):
 
 
 def test_the_share_of_one_number_of_a_wave_is_not_called_unbiased(lib):
-    """--value is refused for a wave, which has no unbiased estimate of one number; by period, the printed share is
-    called consistent."""
+    """--value and --method projection are refused as unfitting options for a wave, which has no unbiased estimate of
+    one number; by period, the printed share is called consistent."""
+    assert "use method 'smooth'" in run(lib, "--method", "projection", code=65).stderr
     assert "no unbiased estimate of this value: use --bins V,..., or leave" in run(lib, "--value", "20", code=65).stderr
     printed = run(lib, "--value", "20", "--by", "period").stdout
     assert "the consistent share, because no unbiased estimate exists" in printed
