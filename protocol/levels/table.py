@@ -121,7 +121,7 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     add("maximal-leakage", lambda: leakage.maximal_leakage(structure))
     add("differential-identifiability", lambda: pairs.identifiability(structure, prior))
     if metric is None:
-        missing["geo"] = "the values have no distance between them"
+        missing["geo"] = "the domain defines no distance between values"
     else:
         add("geo", lambda: pairs.geo(structure, metric))
     if puffer is None:
