@@ -75,7 +75,8 @@ def unknown_arguments(words: Sequence[str], parser: argparse.ArgumentParser, of_
     """
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:
-        return f"too many arguments, {len(words)} more than expected: put quotes around an argument with blanks"
+        more = f"too many arguments, {len(words)} more than expected"
+        return f"{more}: put the command's options last, and quotes around an argument with blanks"
     before = re.findall(r"--[a-z-]+", of_all.format_usage())
     if option in before:
         return f"{option} must stand before the command"

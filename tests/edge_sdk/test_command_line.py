@@ -183,6 +183,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "--level: must be a number of nats", ("consent", ident, "--level", "SECRETVALUE")),
         (2, "1 more than expected", ("answer", ident, "x", "--collect", "SECRETVALUE")),
         (2, "1 more than expected", ("budget", "SECRETVALUE")),
+        (2, "options last", ("outbox", "export", "--campaign", ident, "SECRETVALUE")),
         (2, "required: ID\n", ("preview",)),
         (2, "unknown option '--widnow'; did you mean '--window'?", ("budget", "--widnow=3")),
         (2, "unknown option '-x': see --help", ("trust", "remove", "-x")),
