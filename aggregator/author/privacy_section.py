@@ -13,12 +13,12 @@ from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.toml_section import DraftError, Section, finite_number, normalised, toml_text, whole_number
-from aggregator.author.value_table import csv_rows, not_a_value, read_prior
+from aggregator.author.value_table import csv_rows, input_of, not_a_value, read_prior
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from aggregator.quantity import quantity
 from protocol import exact, notions
-from protocol.domain import DITHER_BYTES, Domain, Grid, Items
+from protocol.domain import Domain, Grid, Items
 from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
@@ -139,6 +139,11 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     others = section.take("default", (int, Decimal), "the budget of every other value", Decimal(0))
     default = _nats(section, "default", others)
     items = domain.item_count if isinstance(domain, Items) else domain.size
+    if dummies := [x for x in named if x >= items]:
+        raise DraftError(
+            f"{section.entry('budgets')}: {toml_text(domain.label(dummies[0]))} is a dummy, whose budget is the "
+            "smallest one of the items: leave it out"
+        )
     for x in range(items):
         budget = named.get(x, default)
         if not budget:
@@ -337,6 +342,6 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
 
 def _input(section: Section, key: str, domain: Domain, label: object) -> int:
     try:
-        return domain.index(domain.parse(str(label)), bytes(DITHER_BYTES))
+        return input_of(domain, domain.parse(str(label)))
     except NotInDomain as error:
         raise DraftError(f"{section.entry(key)}: {not_a_value(domain, str(label), error)}") from None

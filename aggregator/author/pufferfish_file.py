@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.author.toml_section import MAX_FILE_BYTES, toml_text
-from aggregator.author.value_table import ValueTableError, not_a_value
+from aggregator.author.value_table import ValueTableError, input_of, not_a_value
 from protocol import exact
-from protocol.domain import DITHER_BYTES, Domain
+from protocol.domain import Domain
 from protocol.errors import NotInDomain, NotionError
 from protocol.levels import Pufferfish, Scenario
 
@@ -125,7 +125,7 @@ def _known(number: Mapping[str, int], secret: Any) -> int:
 
 def _input(domain: Domain, text: str) -> int:
     try:
-        return domain.index(domain.parse(text), bytes(DITHER_BYTES))
+        return input_of(domain, domain.parse(text))
     except NotInDomain as error:
         raise ScenarioError(not_a_value(domain, text, error)) from None
 

@@ -83,7 +83,8 @@ def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tu
     Args:
         whole_numbers: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
     Raises:
-        ValueTableError: a count is not above zero or not whole, or a value has none; or as in ``read_value_table``.
+        ValueTableError: a count is not above zero or not whole, a value has none, or a set has several items or none;
+            or as in ``read_value_table``.
         OSError: the file cannot be read.
     """
     weights = [Fraction(0)] * domain.size
@@ -92,7 +93,10 @@ def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tu
             raise ValueTableError(
                 f"{location}: a prior needs a {'whole ' * whole_numbers}count above zero for each value"
             )
-        weights[domain.index(answer, bytes(DITHER_BYTES))] += count
+        try:
+            weights[input_of(domain, answer)] += count
+        except NotInDomain as error:
+            raise ValueTableError(f"{location}: {error}") from None
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
         raise ValueTableError(
@@ -199,6 +203,20 @@ def _filled(form: Form, cells: dict[str, str], location: str) -> Answer:
             fault = not_a_persons_answer("the cell", question.domain, error)
             raise ValueTableError(f"{location}: question {question.name!r}: {fault}") from None
     return answer
+
+
+def input_of(domain: Domain, answer: Answer) -> int:
+    """Return the input that the author names by an answer; in a domain of items, an input is one item or one dummy.
+
+    Raises:
+        NotInDomain: the answer is outside the domain, or a set of several items or of none.
+    """
+    if isinstance(domain, Items) and len(domain.members(answer)) != 1:
+        raise NotInDomain(
+            f"each entry must be one item, or one dummy such as {domain.label(domain.item_count)!r}; write the "
+            "items of a set as separate entries"
+        )
+    return domain.index(answer, bytes(DITHER_BYTES))
 
 
 def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:

@@ -91,6 +91,29 @@ def test_notions_that_do_not_cover_sets_are_refused(tmp_path: Path, name: str, p
 
 
 @pytest.mark.parametrize(
+    ("privacy", "error"),
+    [
+        (
+            BUDGETS.replace("wine", '"wine;bread"'),
+            r"\[privacy\] budgets: 'wine;bread' is not .* each entry must be one item",
+        ),
+        (BUDGETS.replace("wine", '""'), r"\[privacy\] budgets: '' is not .* each entry must be one item"),
+        (BUDGETS.replace("wine", '"(none 2)"'), r"^\[privacy\] budgets: .\(none 2\). is a dummy"),
+        (
+            'notion = "lip"\nepsilon = 1.0\n[prior]\ncounts = "sets.csv"',
+            "^sets.csv, line 3: each entry must be one item",
+        ),
+    ],
+)
+def test_settings_of_items_do_not_name_sets(tmp_path: Path, privacy: str, error: str) -> None:
+    """A budget, and a count of a prior, is that of one item or dummy. A set of several items, or of none, would set
+    only one of the inputs, so it is refused; so is the budget of a dummy, which follows from those of the items."""
+    (tmp_path / "sets.csv").write_text("value,count\nbread,5\ncheese;wine,3\n", encoding="utf-8")
+    with pytest.raises(BadData, match=error):
+        campaign_of_draft(DRAFT.format(padding=2, mechanism="auto").replace(BUDGETS, privacy), tmp_path)
+
+
+@pytest.mark.parametrize(
     "mechanism",
     ["idue", "auto", *(pytest.param(one, marks=pytest.mark.long) for one in ("oue", "randomized-response"))],
 )
