@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,11 @@ def print_distribution(
         pool=chosen.pool,
         margins=margins,
     )
+    if chosen.forged is not None and math.isnan(estimate.influence.people_per_report):
+        raise click.UsageError(
+            "the influence of forged reports is computed only for unbiased estimates, which this campaign's mechanism "
+            "does not have: leave out --forged"
+        )
     files = chosen.truth_files
     truth = true_shares(files[-1], signed.campaign.domain, classes, name) if files else None
     if comparison is None:

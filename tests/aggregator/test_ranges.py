@@ -290,8 +290,10 @@ def test_a_mean_of_days_is_a_day():
         (("--cdf", "--value", "20"), 2),
         (("--cdf", "--format", "parquet"), 2),
         (("--above", "20", "--population", "10"), 2),
+        (("--forged", "5"), 2),
     ],
 )
 def test_wrong_options_are_errors(lib, words, code):
-    """An invalid fraction or value, an empty range, and options that exclude each other are errors."""
+    """An invalid fraction or value, an empty range, options that exclude each other, and --forged without unbiased
+    estimates are errors."""
     assert "Error" in run(lib, *words, code=code).stderr
