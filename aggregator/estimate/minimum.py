@@ -67,6 +67,6 @@ def require_enough(campaign: Campaign, *tallies: Tally) -> None:
     """
     if not is_enough(campaign, *tallies):
         raise NotEnough(
-            f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')} and has reports of "
-            f"{devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
+            f"an estimate for {campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and "
+            f"this one has reports of {devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
         )

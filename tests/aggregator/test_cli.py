@@ -275,7 +275,7 @@ def test_estimate_with_too_few_reports_ends_with_75(session, tmp_path):
     numbers of devices."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
-    needed = "needs reports of 50 devices and has reports of 0"
+    needed = "needs reports of 50 devices, and this one has reports of 0"
     assert needed in " ".join(run(*study, "estimate", "education", code=75).output.split())
 
 

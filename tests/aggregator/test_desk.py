@@ -906,7 +906,7 @@ def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
     found = in_study(units, "estimate", "units", "--json").stdout
     assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
     few = in_study(units, "estimate", "units", "--period", "1", code=75).stderr
-    assert "needs reports of 20 devices and has reports of 1" in few
+    assert "needs reports of 20 devices, and this one has reports of 1" in few
     in_study(units, "estimate", "units", "--period", "1", "--value", "none", code=75)
     trend = in_study(units, "estimate", "units", "--by", "period", "--json")
     assert [row["values"] is None for row in json.loads(trend.stdout)["spans"]] == [False, True, False]

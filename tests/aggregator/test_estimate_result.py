@@ -168,7 +168,7 @@ def test_an_estimate_below_the_minimum_is_refused():
     """An estimate and a query are refused for one report fewer than the campaign's minimum, and not for the minimum."""
     few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
     for ask in (estimate, lambda *given: query.weighted_mean(*given, [1, 2, 3, 4])):
-        with pytest.raises(NotEnough, match="needs reports of 100 devices and has reports of 99"):
+        with pytest.raises(NotEnough, match="needs reports of 100 devices, and this one has reports of 99"):
             ask(LDP, few)
         ask(LDP, enough)
 
