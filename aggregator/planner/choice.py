@@ -312,7 +312,8 @@ def _by_order(choice: Candidate, usable: Sequence[Candidate], question: PlannedQ
 def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQuestion) -> str:
     if len(usable) == 1:
         return "the only usable mechanism"
-    among = f"among {len(usable)} usable mechanisms"
+    compared = sum(math.isnan(candidate.error) == math.isnan(choice.error) for candidate in usable)
+    among = f"among {quantity(compared, 'usable mechanism')}{' with a known error' if compared < len(usable) else ''}"
     exact = f"smallest error, computed exactly, {among}"
     if isinstance(question.notion, HighLow):
         if question.sensitive_share is None:

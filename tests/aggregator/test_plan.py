@@ -107,8 +107,9 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
     found = [one for _, one in candidates(question) if not isinstance(one, str)]
     vectors = [one for one in found if one.channel.unary]
     assert len(vectors) > 1
-    choice, _ = best_candidate(question, found, 62)
+    choice, reason = best_candidate(question, found, 62)
     assert not choice.channel.unary
+    assert f"among {len(found) - len(vectors)} usable mechanisms with a known error" in reason
     for one in vectors:
         assert one.reason_not_chosen(choice, 62) == "bit vectors: the error of the posterior is not computed"
     alone, reason = best_candidate(question, vectors, 62)
