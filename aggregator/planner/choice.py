@@ -323,7 +323,9 @@ def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQue
         return exact
     if choice.person_mse is not None and math.isnan(choice.person_mse):
         return f"{exact}, all with bit vectors"
-    reason = f"least error of one person's posterior under the prior, {among}"
+    lowest = min(candidate.error for candidate in usable if not math.isnan(candidate.error))
+    rank = "least" if choice.error <= (1 + SAME) * lowest else "nearly the least"
+    reason = f"{rank} error of one person's posterior under the prior, {among}"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no intervals"
     unbiased = [

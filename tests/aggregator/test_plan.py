@@ -117,6 +117,15 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
     assert reason == f"smallest error, computed exactly, among {len(vectors)} usable mechanisms, all with bit vectors"
 
 
+def test_an_error_slightly_above_the_least_is_not_called_the_least():
+    """A mechanism with an unbiased estimate is chosen at nearly the least error, and the reason says nearly."""
+    question = PlannedQuestion(values(5), Lip(2 * NAT, (48, 23, 51, 45, 54)))
+    found = [one for _, one in candidates(question) if not isinstance(one, str)]
+    choice, reason = best_candidate(question, found, 62)
+    assert choice.error > 1.002 * min(one.error for one in found if not math.isnan(one.error))
+    assert reason.startswith("nearly the least error of one person's posterior")
+
+
 def test_people_for_an_error_is_the_least_sufficient_number():
     """people_for reports give the wanted standard error of a share (root mean square); one report fewer does not."""
     question = PlannedQuestion(values(16), Ldp(NAT))
