@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from aggregator.campaign_facts import counted_text
 from aggregator.cli import arguments, new_files, options, printing
@@ -47,8 +48,9 @@ def export(
         raise click.UsageError(
             f"a {MAP} file needs --estimates and a grid; otherwise name a {' or '.join(WRITERS)} file"
         )
-    if method is not None and not estimates:
-        raise click.UsageError("--method needs --estimates")
+    for name in () if estimates else ("method", "confidence"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} needs --estimates")
     study = Study.open(arguments.study_folder(ctx))
     signed = study.campaign(campaign)
     estimated = None

@@ -860,6 +860,13 @@ def test_no_column_of_an_export_identifies_a_device(tmp_path):
     assert sorted(exports[0].splitlines()) == sorted(exports[1].splitlines())
 
 
+@pytest.mark.parametrize("option", [("--method", "projection"), ("--confidence", "0.9")])
+def test_an_export_of_tallies_refuses_the_options_of_estimates(survey_folder, tmp_path, option):
+    """--method and --confidence have no effect on tallies, so they are refused without --estimates."""
+    refused = in_study(survey_folder, "export", "education", *option, "--out", tmp_path / "t.csv", code=2)
+    assert f"{option[0]} needs --estimates" in refused.stderr
+
+
 def test_too_few_reports_are_not_exported(tmp_path):
     """If no period has the campaign's minimum of reports, export ends with exit code 75 and writes no file."""
     signed = campaign(minimum_devices=30)
