@@ -27,6 +27,7 @@ from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
 from protocol.domain import Form, Items, NumberRange
+from protocol.notions import Classes, Lip, MutualInformation, TranscriptPrior
 from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
@@ -83,6 +84,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         )
     if is_wave(campaign):
         yield from _imprecise_mean(campaign)
+    yield from _impossible_prior(campaign)
     yield from _missing_facts(campaign)
     yield from _untranslated(campaign)
 
@@ -107,6 +109,25 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
             "much more frequent values will be found. Raise minimum_reports, which counts devices, or give a "
             "coarser view more of the devices"
         )
+
+
+def _impossible_prior(campaign: Campaign) -> Iterator[str]:
+    """Yield a warning about a prior that no sets of items have, because a device reports an item with probability 1 / l
+    at most."""
+    domain = campaign.domain
+    if not isinstance(domain, Items):
+        return
+    notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
+    for notion in notions:
+        prior = notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else (0,)
+        share, x = max((weight, -x) for x, weight in enumerate(prior[: domain.item_count]))
+        if share * domain.padding > sum(prior):
+            yield (
+                f"the prior gives {domain.label(-x)!r} a share of {share / sum(prior):.1%}, but with padding "
+                f"{domain.padding} a report is about one item with a probability of at most {1 / domain.padding:.1%}: "
+                "nobody who knows the padding can expect this share, so the promise is empty. Divide each share of "
+                "people who have an item by the padding, and give the rest to the dummies in equal parts"
+            )
 
 
 def _imprecise_mean(campaign: Campaign) -> Iterator[str]:

@@ -11,7 +11,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign
-from protocol.domain import NumberRange, Values
+from protocol.domain import Items, NumberRange, Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Ldp, Lip
 from protocol.texts import Texts
@@ -64,6 +64,16 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
     """If two values have the same distribution of outputs, the author is warned that the estimate has no intervals."""
     (found,) = lint(unsigned_campaign(ALIKE, Lip(2 * NANONATS, (1, 1, 1))))
     assert "no unbiased estimate" in found
+
+
+@pytest.mark.parametrize(("weight", "warned"), [(5, False), (6, True)])
+def test_a_prior_that_no_sets_have_is_a_warning(weight, warned):
+    """With padding 2, an item is reported with probability 1/2 at most, so a prior that gives it 5 of 10 is possible,
+    and one that gives it 6 of 11 is not."""
+    prior = (weight, 2, 1, 1, 1)
+    campaign = unsigned_campaign(hadamard(5, NANONATS), Lip(NANONATS, prior))
+    found = lint(replace(campaign, domain=Items(2, ("tea", "milk", "soap"))))
+    assert any("the prior gives 'tea' a share of 54.5%" in line for line in found) == warned
 
 
 def test_an_infinite_level_is_a_warning():
