@@ -178,9 +178,10 @@ export class Reader {
   array() {
     this.require(1);
     const marker = this.data[this.at];
-    if ((marker & 0xf0) === 0x90) this.at++;
-    else if (!ARRAY[marker]) return -1;
-    const length = (marker & 0xf0) === 0x90 ? marker - 0x90 : (this.at++, this.number(ARRAY[marker]));
+    const short = (marker & 0xf0) === 0x90;
+    if (!short && !ARRAY[marker]) return -1;
+    this.at++;
+    const length = short ? marker - 0x90 : this.number(ARRAY[marker]);
     // Every element takes at least one byte.
     this.require(length);
     return length;

@@ -97,21 +97,17 @@ export async function revealsOf(joined, kept, now, value) {
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
   const made = campaign.declaredPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
-  /** @type {Set<import("./channels/channel.js").Channel>} */
-  const seen = new Set();
+  const own = consent || !classes.length ? [classIndex] : [...classes.keys()];
+  // Many views may have the same channel.
+  const channels = new Map(places.map((place) => [campaign.pricedOf(place, role).channel, place]));
   /** @type {import("./disclosure.js").Revealed | undefined} */
   let most;
-  for (const place of places) {
-    const { channel } = campaign.pricedOf(place, role);
-    const own = consent || !classes.length ? [classIndex] : [...classes.keys()];
-    if (seen.has(channel)) continue;
-    seen.add(channel);
+  for (const [channel, place] of channels)
     for (const one of own) {
       const inner = classes.length ? /** @type {any} */ (channel).inner[one] : channel;
       const ldp = made ?? campaign.certificateOf(place, one).ldp;
       const bounds = revealed(inner, ldp, counts, x === null ? null : x - first);
       if (!most || less(most.after, bounds.after)) most = bounds;
     }
-  }
   return { .../** @type {import("./disclosure.js").Revealed} */ (most), label: x === null ? "" : view.label(x - first) };
 }

@@ -7,6 +7,9 @@ import { Channel, Worst, bestTwo, sum } from "./channel.js";
 
 const S = 2n ** 32n;
 
+/** The weights of the bits that are not set. @param {bigint[]} weights of the bits that are */
+const unset = (weights) => weights.map((weight) => S - weight);
+
 /** Independent bits; each is 1 more often if its input is the true one. */
 export class Bits extends Channel {
   unary = true;
@@ -33,17 +36,16 @@ export class Bits extends Channel {
     this.priorSteps = 4 * k + 6 * classes ** 2;
     /** The rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0. */
     this.byOne = this.ranked(this.other, this.own);
-    this.byZero = this.ranked(this.own, this.other, S);
+    this.byZero = this.ranked(unset(this.own), unset(this.other));
   }
 
   /**
    * The rank of each class by its ratio top / bottom; the smallest has rank 0.
-   * @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] if given, each number is subtracted from it
+   * @param {bigint[]} tops @param {bigint[]} bottoms
    */
-  ranked(tops, bottoms, from) {
-    const part = (/** @type {bigint} */ number) => (from === undefined ? number : from - number);
+  ranked(tops, bottoms) {
     const classes = [...tops.keys()];
-    const cross = (/** @type {number} */ c, /** @type {number} */ d) => part(tops[c]) * part(bottoms[d]);
+    const cross = (/** @type {number} */ c, /** @type {number} */ d) => tops[c] * bottoms[d];
     classes.sort((c, d) => Number(cross(c, d) > cross(d, c)) - Number(cross(c, d) < cross(d, c)));
     const places = Array(classes.length);
     classes.forEach((c, place) => (places[c] = place));
@@ -132,9 +134,8 @@ export class Bits extends Channel {
       });
       return [n, d];
     };
-    const left = (/** @type {bigint[]} */ numbers) => numbers.map((number) => S - number);
     const [allSet, setOver] = over(this.own, this.other);
-    const [noneSet, unsetOver] = over(left(this.own), left(this.other));
+    const [noneSet, unsetOver] = over(unset(this.own), unset(this.other));
     this.own.forEach((a, c) => {
       const b = this.other[c];
       // The numerator of P (r - r'), whose denominator is b (S - b).
