@@ -73,13 +73,8 @@ class Caps:
             BudgetRefused: one of its worst cases, added to all existing commitments, exceeds a cap.
         """
         existing = Commitments(*self._ledger.committed_by(number), self._consents.commitments())
-        if choice:
-            chosen = Commitment.once(choice)
-            existing = Commitments(
-                existing.committed + choice, existing.of_campaign + choice, [*existing.consented, chosen]
-            )
         for worst_case in worst_cases:
-            require_room(self.in_force(), existing, self._ledger.carried(), worst_case, now)
+            require_room(self.in_force(), existing, self._ledger.carried(), worst_case, now, choice)
 
     def require_windows(self, now: int, later_cost: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.

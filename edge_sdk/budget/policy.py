@@ -162,7 +162,12 @@ class Commitments:
 
 
 def require_room(
-    caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], commitment: Commitment, now: int
+    caps: Iterable[Cap],
+    existing: Commitments,
+    carried: Sequence[tuple[int, int]],
+    commitment: Commitment,
+    now: int,
+    choice: int = 0,
 ) -> None:
     """Refuse a campaign that the caps leave no room for.
 
@@ -172,12 +177,13 @@ def require_room(
 
     Args:
         carried: (time, nanonats) of the carry entries.
+        choice: nanonats charged now for the random choice of a class or prior.
     Raises:
-        BudgetRefused: its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
+        BudgetRefused: its ``commitment``, added to the ``existing`` commitments and ``choice``, exceeds a cap.
     """
     for cap in caps:
         worst_cost = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
-        left = cap.nanonats - _counted(cap, existing, carried, now)
+        left = cap.nanonats - _counted(cap, existing, carried, now) - choice
         if worst_cost > left:
             # A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting
             # releases nothing: the campaign has no reserve before its consent. Under a window cap, forgetting

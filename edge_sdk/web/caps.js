@@ -109,17 +109,20 @@ function requireUnder(cap, held, wanted, may, remedy) {
  * @throws {BudgetRefused} a cap would be exceeded
  */
 export function requireRoom(state, kept, asked, now, choice = 0n) {
-  const agreed = [...consented(state), once(choice)];
-  const held = inForce(state.caps).map(
-    (cap) => heldAgainst(state, kept, cap, agreed) + (cap.kind === "window" ? carriedAfter(state, now - cap.seconds) : choice),
-  );
+  const agreed = consented(state);
+  const caps = inForce(state.caps).map((cap) => ({
+    cap,
+    held: heldAgainst(state, kept, cap, agreed) + choice + (cap.kind === "window" ? carriedAfter(state, now - cap.seconds) : 0n),
+  }));
   for (const one of asked)
-    for (const [at, cap] of inForce(state.caps).entries()) {
-      const most = cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one);
+    for (const { cap, held } of caps) {
+      const window = cap.kind === "window";
+      const most = window ? worstWithin(one, cap.seconds) : worstCase(one);
       // A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting releases
-      // nothing: the campaign has no reserve before its consent.
-      const never = cap.kind === "campaign" || most > cap.nanonats;
-      requireUnder(cap, held[at], most, "the campaign may cost up to", never ? "do not take part" : FORGET);
+      // nothing: the campaign has no reserve before its consent. Without consents, nothing is reserved.
+      const never = cap.kind === "campaign" || most > cap.nanonats || !(agreed.length || window);
+      const remedy = never ? "do not take part" : agreed.length ? FORGET : "wait until earlier spending no longer counts in the window";
+      requireUnder(cap, held, most, "the campaign may cost up to", remedy);
     }
 }
 

@@ -11,6 +11,7 @@ from edge_sdk import BudgetPolicy
 from edge_sdk.budget.policy import Commitment
 from edge_sdk.errors import BudgetRefused
 from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.test_roles import of_declared
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
@@ -86,6 +87,10 @@ def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
             device.forget()
             with pytest.raises(BudgetRefused, match=f"leaves 5 nats of 6 nats .*: {advice}"):
                 device.join(campaign("Another", answers=6, periods=1))
+    with open_device(budget=BudgetPolicy(9)) as device:
+        joined = device.join(of_declared()).campaign_id
+        with pytest.raises(BudgetRefused, match=r"leaves 6 nats of 9 nats .*: do not take part$"):
+            device.choose_prior(joined, 3)
 
 
 def test_caps_are_only_lowered(open_device, place):
