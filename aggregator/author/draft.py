@@ -1,7 +1,7 @@
 """The draft: a campaign as its author writes it, in TOML.
 
 A draft is read strictly into the ``Campaign`` that will be signed. Unknown keys are refused, numbers stay decimals
-until they become integers, and an error names the entry and what is expected.
+until they become integers, and an error names the entry and the expected value.
 
 ``domain_section`` reads the values of the question, ``privacy_section`` the notion and the prior, and
 ``mechanism_section`` the mechanism, whose channel ``aggregator.planner.choice`` chooses.

@@ -1,6 +1,6 @@
 """Read the privacy notion of a draft, with its prior if it has one.
 
-An error names the entry and what is expected. The certificate of the campaign proves that its channel satisfies the
+An error names the entry and the expected value. The certificate of the campaign proves that its channel satisfies the
 notion.
 """
 

@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line. If only the device part is installed, say what to install."""
+    """Run the command line. If only the device part is installed, print the command that installs the rest."""
     try:
         from aggregator.cli.group import halftruth
     except ModuleNotFoundError as error:

@@ -137,8 +137,8 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
 @click.option("--pufferfish", type=arguments.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
     "--metric",
-    help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers and "
-    "dates), steps (ordered values). [default: the first one named for the domain]",
+    help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers, "
+    "dates and buckets), steps (ordered values). [default: the first one named for the domain]",
 )
 @options.plot(
     "the error rates of the best test that distinguishes two answers by one report (by one output of a "

@@ -32,7 +32,7 @@ def secret_key(path: Path) -> keys.SigningKey:
 
 @contextlib.contextmanager
 def verifying(path: Path) -> Iterator[None]:
-    """Context manager: name the file if its signature does not verify, and say what to do."""
+    """Context manager: if a signature does not verify, name the file and the remedy in the error."""
     try:
         yield
     except SignatureRefused as error:

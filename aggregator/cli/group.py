@@ -55,6 +55,8 @@ class CommandGroup(click.Group):
             return super().invoke(ctx)
         except HalftruthError as error:
             raise Failure(str(error), exit_code_of(error)) from None
+        except BrokenPipeError:  # the program that reads the output has ended; click ends this one without a message
+            raise
         except OSError as error:
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:

@@ -105,6 +105,6 @@ def require_period(campaign: Campaign, period: int) -> None:
         raise click.UsageError(f"{campaign.title!r} has no period {period:,}: it has {all_periods(campaign.periods)}")
 
 
-def plot(words: str) -> Callable[[Command], Command]:
-    """Return the option --plot; ``words`` name what is drawn."""
-    return click.option("--plot", type=new_files.NewFile(".png"), help=f"Draw a PNG file: {words}.")
+def plot(subject: str) -> Callable[[Command], Command]:
+    """Return the option --plot, whose help names the subject of the picture."""
+    return click.option("--plot", type=new_files.NewFile(".png"), help=f"Draw a PNG file: {subject}.")

@@ -72,7 +72,7 @@ def _collect(path: Path, modules: dict[Path, _Module], open_now: list[Path]) -> 
     """Read a module after the modules that it imports."""
     if path in open_now:
         circle = " -> ".join(file.name for file in [*open_now[open_now.index(path) :], path])
-        raise BundleError(f"modules import one another in a circle: {circle}. Move what they share to another module")
+        raise BundleError(f"modules import one another in a circle: {circle}. Move the shared code to another module")
     if path in modules:
         return
     module = _read(path)

@@ -87,7 +87,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 class _Echo:
-    """A file that returns what is written to it."""
+    """A file object whose ``write`` returns the text and stores nothing."""
 
     def write(self, text: str) -> str:
         return text

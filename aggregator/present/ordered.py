@@ -34,7 +34,9 @@ def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
     """
     estimate = statistics.estimate
     points = f" · the distribution function at {quantity(len(statistics.cdf), 'value')}" if statistics.cdf else ""
-    table = new_table(title_with_unit(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points}"))
+    table = new_table(
+        title_with_unit(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points} · docs/GLOSSARY.md")
+    )
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * estimate.confidence:.4g}% interval")

@@ -40,7 +40,7 @@ def refused_section(refused: Mapping[str, int]) -> list[Html]:
     if not counted:
         return [tag("p", "None: no report for this campaign was refused.")]
     rows = [
-        (name, f"{count:,}", REFUSED.get(name, name) + (f" (what to do: {ADVICE[name]})" if name in ADVICE else ""))
+        (name, f"{count:,}", REFUSED.get(name, name) + (f" (remedy: {ADVICE[name]})" if name in ADVICE else ""))
         for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
     return [

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.campaign_facts import report_noun
-from aggregator.present.listing import MAX_LISTED_VALUES
+from aggregator.present.listing import GLOSSARY, MAX_LISTED_VALUES
 from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity, rounded
 from protocol import exact
@@ -73,7 +73,7 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
         + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
         "ranges are simulated, so their numbers of people are rounded."
         + (f" A dash for people means more than {MAX_PLANNED_PEOPLE:,}." if unlimited else "")
-        + " Give the goal under [analysis].\n"
+        + " A draft states its goal under [analysis].\n"
     )
     return table
 
@@ -146,7 +146,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
             f" With `estimate --pool precision`, which is for classes that have the same shares, everybody's standard "
             f"error is {everybody.se_precision:.3g}."
         )
-    table.caption = Text(words)
+    table.caption = Text(f"{words}\n{GLOSSARY}")
     return table
 
 
@@ -210,7 +210,7 @@ def plan_table(
         pad_edge=False,
         title=f"{_size(question)}, {_promised(question)}, {quantity(reports, noun)}",
         title_justify="left",
-        caption=Text("\n".join(filter(None, [*notes, _columns(headings, noun), unsuitable]))),
+        caption=Text("\n".join(filter(None, [*notes, _columns(headings, noun), unsuitable, GLOSSARY]))),
         caption_justify="left",
     )
     for name, column_width in zip(headings, widths, strict=True):
@@ -341,7 +341,7 @@ def form_tables(plan: FormPlan) -> list[Table]:
         caption=Text(
             "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 medium, 1 "
             "the strongest); \"above 1\" means that not even the strongest is found. People: the number needed to find "
-            "a medium association."
+            f"a medium association.\n{GLOSSARY}"
         ),
         caption_justify="left",
     )  # fmt: skip

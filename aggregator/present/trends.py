@@ -285,8 +285,8 @@ def _changes_caption(difference: Difference, shown: int) -> Text:
     noun = "changes" if difference.paired else "differences"
     levels = " and ".join(dict.fromkeys(map(level_text, (difference.before, after))))
     lines = [
-        f"{difference.before.reports:,} and {after.counted} · {levels} · {noun} in percentage points, "
-        f"{interval_name(difference, shown)}s",
+        f"{difference.before.reports:,} and {after.counted} · {levels} (docs/GLOSSARY.md) · {noun} in percentage "
+        f"points, {interval_name(difference, shown)}s",
         f"{comparison_basis(difference)}; shares and {noun} are the unbiased estimates",
     ]
     if difference.coarser:

@@ -226,7 +226,12 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
             "show the address for a campaign's reports, or set it if the campaign names none",
         )
     )
-    addressed.add_argument("url", metavar="URL", nargs="?", help="the study's address for reports: https://HOST")
+    addressed.add_argument(
+        "url",
+        metavar="URL",
+        nargs="?",
+        help="the study's address for reports: https://HOST, or http:// on this machine",
+    )
     command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries of the ledger")
     preview = campaign(
         command(

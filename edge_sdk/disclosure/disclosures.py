@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Disclosures(Session):
-    """The part of ``Device`` that shows a person what their reports reveal; nothing is drawn, charged or stored."""
+    """The part of ``Device`` that computes the disclosure by a person's reports; nothing is drawn or stored."""
 
     def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
         """Return the size, the cost and the possible disclosure of an answer; nothing is drawn, charged or stored.

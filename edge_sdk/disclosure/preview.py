@@ -40,9 +40,9 @@ class Preview:
         fits_true: probability that a report fits the answer if the answer is true (see
             ``posterior.fit_probabilities``). If no answer is given, this and all other probabilities are for the answer
             that one report can make most probable (see ``posterior.posterior_of``). In a campaign with views, "the
-            answer" means its value in this device's view, here and below. Before consent to a form, it means its value
-            in the view and class whose report reveals most; before consent to another campaign with classes, in the
-            class with the largest worst case; until a prior is declared, under the uniform prior.
+            answer" means its value in this device's view, here and below. Before consent, view and class are not fixed:
+            a form then uses the view and class whose report reveals most, another campaign with classes the class with
+            the largest worst case. Until a prior is declared, the uniform prior is used.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.

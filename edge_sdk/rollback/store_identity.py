@@ -153,10 +153,10 @@ def store_id(secret: bytes) -> bytes:
 
 
 def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret: bytes | None) -> None:
-    """Refuse a folder whose database was lost: a key store has its checkpoint or its secret.
+    """Refuse a folder whose database was lost, as a key store shows.
 
     Raises:
-        StoreRestored: the key store has a checkpoint.
+        StoreRestored: a checkpoint in the key store counts at least one change of the ledger.
         StoreDamaged: the key store has only the secret.
     """
     if any(checkpoint and checkpoint.sequence for checkpoint in checkpoints.values()):

@@ -289,7 +289,10 @@ def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configurati
 
 def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
-    url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
+    url = table.text(
+        "url",
+        "must be the study's address, for a campaign that does not name one: https://HOST, or http:// on this machine",
+    )
     export = table.text("export", "must be a path: the folder into which files for the study are written")
     every = table.every("uploads")
     table.close("url, export, every")

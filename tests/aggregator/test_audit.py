@@ -517,7 +517,7 @@ def test_the_command_prints_k_and_l(tmp_path):
     ],
 )
 def test_each_refusal_of_anonymity_names_what_to_do(tmp_path, words, code, message):
-    """A value below its minimum and a missing option end with an error that says what to do."""
+    """A value below its minimum and a missing option end with an error that names the remedy."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
     assert message in run("anonymity", path, *words, code=code).stderr

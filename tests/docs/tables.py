@@ -105,7 +105,7 @@ def levels() -> str:
 def catalogue() -> str:
     """Return the table of every mechanism, with its description and source."""
     return grid(
-        ["name", "what it does", "source", "decoding n reports"],
+        ["name", "report", "source", "decoding n reports"],
         ([f"`{one.name}`", one.description, one.source, one.decoding_cost] for one in CATALOGUE),
     )
 

@@ -85,7 +85,7 @@ def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
 def test_every_call_of_the_guide_is_a_method_of_the_device_in_a_browser():
     """The methods that WEB.md calls, in its example and its table of calls, are those of ``Device`` in device.js."""
     text = (PAGE.parent / "WEB.md").read_text(encoding="utf-8")
-    called = set(re.findall(r"`(\w+)\(", text.split("| call | what it does |")[1].split("\n\n")[0]))
+    called = set(re.findall(r"`(\w+)\(", text.split("| call | effect |")[1].split("\n\n")[0]))
     called |= set(re.findall(r"[dD]evice\.(\w+)\(", text))
     module = (PAGE.parents[1] / "edge_sdk" / "web" / "device.js").read_text(encoding="utf-8")
     assert called <= set(re.findall(r"^ {2}(?:static )?(?:async )?(\w+)\(", module, re.MULTILINE))
