@@ -86,7 +86,8 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
     "--within", "distances", type=RealNumber(min=1e-9), multiple=True,
     help="For numbers, dates and ordered values: target error of the deciles and of the mean, in the unit of the "
     "numbers, in days or in steps; may be repeated. "
-    "[default: a hundredth of the range, and unless devices round at random at least a quarter of a step]",
+    "[default: a hundredth of the range, but at least a quarter of a step; the quarter does not apply if devices round "
+    "at random]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
 @options.plot("the error of each mechanism against epsilon")

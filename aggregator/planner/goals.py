@@ -109,10 +109,10 @@ def length_of(question: PlannedQuestion) -> float:
 
 
 def default_target_error(question: PlannedQuestion) -> float:
-    """Return the default target error of a decile or a mean: a hundredth of the range, and at least a quarter of a step
-    unless devices round at random.
+    """Return the default target error of a decile or a mean.
 
-    Deciles with an error below a quarter of a step are mostly correct.
+    It is a hundredth of the range, but at least a quarter of a step, because deciles with an error below this quarter
+    are mostly correct. The quarter does not apply if devices round at random.
     """
     # A question about rounded numbers has a mean and no deciles.
     if isinstance(question.domain, Line) and question.domain.rounds_randomly:
