@@ -67,13 +67,13 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         # A value of average frequency is not found if the standard error of its share is larger than the share.
         elif (error := math.sqrt(mse / size / campaign.minimum_devices)) > even:
             devices = mse / size / even**2
-            even_share = f"{even:.2%}, the share" if even >= MIN_SHOWN else "the share"
+            even_share = f"{even:.2%}" if even >= MIN_SHOWN else "smaller"
             values = "items" if isinstance(campaign.domain, Items) else "values"
             discoverable = f"no {values[:-1]} can" if error >= 1 else f"only much more frequent {values} will"
             yield (
-                f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
-                f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: {discoverable} "
-                f"be found. Set minimum_reports, which counts devices, to "
+                f"the minimum of {quantity(campaign.minimum_devices, 'device')} is too small for {size:,} {values}: "
+                f"the standard error of a share is {error:.2%}. If all {values} were equally frequent, each share "
+                f"would be {even_share}, so {discoverable} be found. Set minimum_reports, which counts devices, to "
                 f"{rounded_up_people(devices):,}, or ask for fewer {values}"
             )
     if campaign.certificate.ldp_level is None:
@@ -100,14 +100,14 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
         if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
             devices = rounded_up_people(view_error.mse * size)
             parts.append(
-                f"{error:.2%} for {view_name(campaign.domain, view)}, more than {100 / size:.2g}%, the share of each "
-                f"of {size:,} equally frequent values ({devices:,} devices would be enough)"
+                f"{error:.2%} for {view_name(campaign.domain, view)}, where each of {size:,} equally frequent values "
+                f"has {100 / size:.2g}% ({devices:,} devices would be enough)"
             )
     if parts:
         yield (
-            f"with the minimum of {quantity(n, 'device')}, the standard error of a share is {'; '.join(parts)}: only "
-            "much more frequent values will be found. Raise minimum_reports, which counts devices, or give a "
-            "coarser view more of the devices"
+            f"the minimum of {quantity(n, 'device')} is too small: the standard error of a share is "
+            f"{'; '.join(parts)}. Only much more frequent values will be found. Raise minimum_reports, which counts "
+            "devices, or give a coarser view more of the devices"
         )
 
 
