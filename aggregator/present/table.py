@@ -183,8 +183,8 @@ def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Tex
         forged = estimate.influence.forged or math.ceil(estimate.reports / 100)
         lines.append(
             f"one forged {noun} counts for at most {upper_bound(weight, 1)} people; "
-            f"{quantity(forged, f'forged {noun}')}, "
-            f"{percent(forged / estimate.reports, 1)} of the {noun}s, could move an unbiased share by "
-            f"at most {upper_bound(100 * estimate.influence.share_of(forged), 1)} percentage points"
+            f"if {forged:,} of {quantity(estimate.reports, noun)} ({percent(forged / estimate.reports, 1)}) were "
+            "forged, an unbiased share could move by at most "
+            f"{upper_bound(100 * estimate.influence.share_of(forged), 1)} percentage points"
         )
     return Text("\n".join(lines))

@@ -80,7 +80,7 @@ def test_an_estimate_states_its_outputs_and_their_influence(lib, tmp_path):
     table = " ".join(printed("--study", lib, "estimate", "education").split())
     assert "24 outputs of 1 device" in table
     assert "one forged output counts for at most" in table
-    assert "1 forged output, 4.2% of the outputs," in table
+    assert "if 1 of 24 outputs (4.2%) were forged" in table
     number = printed("--study", lib, "estimate", "education", "--value", "3")
     assert "24 outputs" in number
     page = tmp_path / "page.html"

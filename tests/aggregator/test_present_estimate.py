@@ -85,10 +85,10 @@ def test_the_table_shows_percentages_intervals_and_refusals():
 @pytest.mark.parametrize(
     ("n", "text"),
     [
-        (100, "1 forged report, 1.0% of the reports,"),
-        (101, "2 forged reports, 2.0% of the reports,"),
-        (150, "2 forged reports, 1.3% of the reports,"),
-        (48_842, "489 forged reports, 1.0% of the reports,"),
+        (100, "if 1 of 100 reports (1.0%) were forged"),
+        (101, "if 2 of 101 reports (2.0%) were forged"),
+        (150, "if 2 of 150 reports (1.3%) were forged"),
+        (48_842, "if 489 of 48,842 reports (1.0%) were forged"),
     ],
 )
 def test_the_number_of_forged_reports_is_rounded_up(n, text):
@@ -102,7 +102,7 @@ def test_the_influence_is_that_of_the_requested_forged_reports():
     reports."""
     one = found(COLOURS, n=2000)
     one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, forged=130))
-    assert "130 forged reports, 6.5% of the reports," in " ".join(printed(estimate_table(one)).split())
+    assert "if 130 of 2,000 reports (6.5%) were forged" in " ".join(printed(estimate_table(one)).split())
 
 
 def item_rows(text):
