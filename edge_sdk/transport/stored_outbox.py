@@ -58,7 +58,7 @@ class Upload:
         number: the store's number of the campaign.
         campaign_id: the campaign's id, 16 bytes.
         sealed: the envelopes in the order in which they were queued.
-        failures: number of attempts in a row that left an envelope not accepted.
+        failures: number of attempts in a row after which an envelope was not accepted.
         next_attempt: the earliest time of the next attempt, in whole seconds; 0 before the first.
         trouble: the reason why the latest attempt failed.
         code: the code that admits the device; "" if the study has admitted it, or needs no code.

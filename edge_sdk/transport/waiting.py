@@ -20,7 +20,7 @@ class WaitingCampaign:
         envelopes, size: the number of envelopes, and their total length in bytes.
         addresses: the study's addresses, in the order in which they are tried; may be empty.
         addressable: whether the owner may set the address, because the campaign names none.
-        failures: number of attempts in a row that left an envelope not accepted.
+        failures: number of attempts in a row after which an envelope was not accepted.
         next_attempt: the earliest time of the next attempt, UTC seconds; 0 before the first.
         refused: whether the study refused these bytes, or the code, and would refuse them again.
         code_refused: whether it refused the code, so that another code may help.
