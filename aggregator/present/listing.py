@@ -298,8 +298,12 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """Return the number of revoked keys as text. If some keys are revoked only from a later period than 0 on, the text
-    also has that period or the range of such periods and, unless all revoked keys are such keys, their number."""
+    """Return the number of revoked keys and, if keys are revoked only from a later period than 0 on, this period: such
+    as "5 revoked", "5 revoked from period 3 on" or "5 revoked: 2 of them from one of periods 3 to 7 on".
+
+    Args:
+        periods: for each period, the number of keys that are revoked from it on.
+    """
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:

@@ -29,8 +29,8 @@ RECTANGLES = 3_000
 def marks(estimate: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
     """Return the marks, the largest area first, and a text that states which regions have marks.
 
-    A finger covers several small cells. Therefore the style widens every mark on touch screens, and smaller marks are
-    on top.
+    A finger covers several small cells, so the style widens every mark on touch screens. Widened marks overlap, so
+    smaller marks are on top.
 
     Args:
         figure: a figure whose first axes have the map of shares. It has been drawn, so positions in it are known.

@@ -1,11 +1,11 @@
 """Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
 The owner agreed to one campaign. The permission to follow covers another campaign of the same author under four
-conditions. Its fields in ``SAME`` and the map and the weight of each view are equal. Its promise is equal or stricter:
-the same notion, with no higher level, and no higher number in any sentence of the promise. It closes later. It costs no
-more, both for one answer and in the worst case. Apart from a stricter promise, a later end and a lower cost, only the
-title, the languages, the schedule with its number of answers, the minimum number of devices and the mechanism with its
-channels may differ. Any other campaign needs the owner's consent. The caps do not change.
+conditions. Its fields in ``SAME``, and the map and weight of each view, are those of the first campaign. Its promise is
+equal or stricter: the same notion, with no higher level, and no higher number in any sentence of the promise. It closes
+later. It costs no more, both for one answer and in the worst case. Apart from a stricter promise, a later end and a
+lower cost, only the title, the languages, the schedule with its number of answers, the minimum number of devices and
+the mechanism with its channels may differ. Any other campaign needs the owner's consent. The caps do not change.
 
 unit/agent decides when to ask for the next campaign, and transport/download fetches it.
 """

@@ -158,9 +158,9 @@ class Store:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Args:
-            answering: True if the transaction writes only the rows of one answer. Then ``cache`` keeps its values,
-                unless any other transaction, of this device or of another process, was committed since the previous
-                answer. Every other transaction begins with an empty cache.
+            answering: True if the transaction writes only the rows of one answer. Such a transaction keeps the values
+                that the previous one put into ``cache``. The cache is emptied before and after any other
+                transaction of this store, after an undone one, and after a commit by another process.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError: all statements are undone.
