@@ -44,7 +44,8 @@ HALFWAY = 5.0
 """Values are shrunk halfway towards a share if about this many values lie within a standard error of the share."""
 
 LARGE = 2.0
-"""If a value's share is this many standard errors, the correction of the sum changes it half as much as usual."""
+"""The correction of the sum changes small shares in proportion to their size. A share of this many standard errors
+changes by half of that proportion, and a much larger share hardly changes."""
 
 ROUNDS = 300
 LEANING = 1.0

@@ -6,21 +6,21 @@ All tests are valid for every distribution of true values, so an alarm never mea
     an output occurs more often than the other outputs explain                 E[f . w] = 0 if R w = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
-Here R is the matrix R[x, y] = Q(y|x), f the relative frequencies of the outputs, and w a weight for each output.
+Here R is the matrix R[x, y] = Q(y|x), f the relative frequencies of the outputs, and w has a weight for each output.
 
 A device repeats its drawn output. So if devices have several reports, the tests count devices, weighted by their
 reports, and assume that every device has the largest number of reports that any device has. This makes the tests less
 sensitive, but not invalid.
 
 The tests detect forged reports with only a few different outputs, and attacks that raise many values at once (maximal
-gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It needs a channel whose rows do not span all
-directions, such as one with more outputs than inputs, and uses the most powerful direction for each output
-(``residual_test``). It is omitted if reports are counted bit by bit, if there are more than ``MAX_TESTED_OUTPUTS``
-outputs, or if classes or people have different channels. If reports are counted bit by bit, the first test is made for
-each bit instead of each output. The tests cannot detect forged reports that imitate honest people with one value,
-because such counts are possible, and they cannot detect forged bit vectors with a plausible number of ones. The
-influence of a forged report bounds the effect of such forgeries. The result of the tests is a warning; no report is
-dropped.
+gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It needs a matrix R whose rank is below the
+number of outputs, as in a channel with more outputs than inputs. For each output it uses the most powerful weights w
+(``residual_test``). The second test is omitted if reports are counted bit by bit, if there are more than
+``MAX_TESTED_OUTPUTS`` outputs, or if classes or people have different channels. If reports are counted bit by bit, the
+first test is made for each bit instead of each output. The tests cannot detect forged reports that imitate honest
+people with one value, because such counts are possible, and they cannot detect forged bit vectors with a plausible
+number of ones. The influence of a forged report bounds the effect of such forgeries. The result of the tests is a
+warning; no report is dropped.
 """
 
 from __future__ import annotations

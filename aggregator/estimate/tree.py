@@ -280,13 +280,13 @@ class TreePasses:
 def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[CombinedEstimate]:
     """Return the best linear estimate of every district.
 
-    Time is linear in the number of districts. In the pass down, the error of a parent's estimate is the sum of two
-    independent parts: A from all surveys outside its subtree, and b times the error of the parent's z. The estimate of
-    a child is
+    Time is linear in the number of districts. In the pass down, the estimate of a parent is A + b z. The part z comes
+    from the raw estimates of the districts in the parent's subtree, and A from those of all other districts. The errors
+    of A and z are taken as independent. The estimate of a child is
 
         est = (1 + g u) z + g (A + b w raw of the parent + u (sum of the siblings' z)),    u = b (1 - w) - 1
 
-    so the same two parts of the child's error follow from those of the parent.
+    so it has the same form: 1 + g u is the child's b, and the second term is its A.
 
     Args:
         tree: the districts of all resolutions.

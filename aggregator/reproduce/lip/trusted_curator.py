@@ -173,12 +173,13 @@ def curator_error_of(shares: Sequence[float], level: int) -> float:
 def curator_sum_error(p: Floats, eps: float) -> float:
     """Return the error of a curator that publishes the sum of bits and merges the extreme sums of each tail.
 
-    With R = P(S - X_i = s) / P(S - X_i = s - 1), a sum s multiplies the probability of person i's yes by
-    1 / (p_i + (1 - p_i) R), and that of a no by R / (p_i + (1 - p_i) R). R lies between P(S = s + 1) / P(S = s) and
-    P(S = s) / P(S = s - 1), because the distribution of a sum of bits is log-concave. So a sum satisfies eps for all
-    people if both bounds are between e^-eps and e^eps. A merged tail satisfies eps if F(c) / F(c - 1) is at most e^eps,
-    where F is the tail's probability. This ratio is at least P(c + 1) / P(c), so all sums outside the tail satisfy eps
-    too. The shortest tails that satisfy eps are merged.
+    Let X_i be the bit of person i, S the sum of all bits, and R = P(S - X_i = s) / P(S - X_i = s - 1). The published
+    sum S = s multiplies the probability of X_i = 1 by 1 / (p_i + (1 - p_i) R), and that of X_i = 0 by
+    R / (p_i + (1 - p_i) R). R lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s - 1), because the
+    distribution of a sum of bits is log-concave. So a sum satisfies eps for all people if both bounds are between
+    e^-eps and e^eps. A merged tail satisfies eps if F(c) / F(c - 1) is at most e^eps, where F is the tail's
+    probability. This ratio is at least P(c + 1) / P(c), so all sums outside the tail satisfy eps too. The shortest
+    tails that satisfy eps are merged.
 
     Args:
         p: (n,) the prior probability of a one, for each person.

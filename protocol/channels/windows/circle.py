@@ -1,8 +1,9 @@
 """Arcs on a circle of cells, in public orders, and their coverage by windows of cells (SPEC 5.9).
 
 Borders between cells and ends of arcs are compared as integers, on a circle ``cells`` times as long. So a window covers
-a whole number of an arc's 2^64 points. For each border and set of arcs there is a least span with which the window from
-this border covers a whole arc of the set. Below that span, only the arcs cut by the window's ends matter.
+a whole number of an arc's 2^64 points. ``coverage`` returns, for each border, the least number of cells with which the
+window from this border covers a whole arc of a set. A shorter window covers no whole arc of the set, so only the arcs
+at its two ends matter.
 
 The module ``channel`` defines weights and outputs.
 """
