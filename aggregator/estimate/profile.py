@@ -24,13 +24,10 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from aggregator.estimate.merged import MergedReports
+from aggregator.estimate.nonnegative import Mask, nonnegative_solution
 from aggregator.families.decoder import Floats
-
-Mask = NDArray[np.bool_]
 
 CONVERGED_NATS = 0.01
 """The search has converged if the log-likelihood is within this many nats of its maximum."""
@@ -73,11 +70,17 @@ class Profile:
     """
 
     def __init__(self, merged: MergedReports, effect: float = 1.0) -> None:
-        self._channel, self._classes = merged.channel, merged.classes
+        self._classes = merged.classes
         self._reports = int(merged.counts.sum())
         self._weights = merged.counts / self._reports
         self._effect = effect
-        rows = len(self._channel)
+        # Each output belongs to one class, and the outputs of the classes follow one another.
+        blocks = np.split(merged.channel, merged.classes)
+        self._bounds = [int(np.flatnonzero(block.any(axis=0))[-1]) + 1 for block in blocks[:-1]]
+        self._channels = [
+            np.ascontiguousarray(np.split(block, self._bounds, axis=1)[number]) for number, block in enumerate(blocks)
+        ]
+        rows = len(merged.channel)
         self._class_shares = np.ones(1) if merged.weights is None else merged.weights
         self._share_index = np.arange(rows) * len(self._class_shares) // rows
         self._class_of_row = np.arange(rows) // merged.blocks
@@ -85,7 +88,7 @@ class Profile:
     @cached_property
     def share(self) -> Floats:
         """Maximum-likelihood distribution, shape (C K,); mostly zeros if there are many blocks."""
-        rows = len(self._channel)
+        rows = len(self._share_index)
         even = self._class_shares[self._share_index] / np.bincount(self._share_index)[self._share_index]
         return self._best(even, np.ones(rows, dtype=np.bool_), 1.0)
 
@@ -93,7 +96,7 @@ class Profile:
     def _value(self) -> float:
         return self._log_likelihood(self.share)
 
-    def root(self, chosen: Mask, t: float) -> float:
+    def root(self, chosen: Mask, t: float, z: float | None = None) -> float:
         """Return the signed root of the statistic for the share ``t`` in the chosen blocks. It is nearly standard
         normal.
 
@@ -103,6 +106,8 @@ class Profile:
         Args:
             chosen: (K,) whether a block is in the set; at least one block is in the set, and at least one is not.
             t: the tested share, 0 to 1.
+            z: if given, the search ends as soon as its bounds show on which side of z and of -z the root is, and the
+                returned number is on the same sides; None for the root.
         """
         inside = np.tile(chosen, self._classes)
         estimate = float(self.share[inside].sum())
@@ -111,7 +116,8 @@ class Profile:
             start = self._spread(start, inside)
         if not self._explains(start):
             return math.copysign(math.inf, t - estimate)
-        value = self._log_likelihood(self._best(start, inside, t))
+        decisive = None if z is None else self._value - z**2 * self._effect / 2
+        value = self._log_likelihood(self._best(start, inside, t, decisive))
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - estimate)
 
     def _start(self, inside: Mask, t: float) -> Floats:
@@ -144,7 +150,7 @@ class Profile:
 
     def _explains(self, p: Floats) -> bool:
         """Return whether every observed output is possible under ``p``."""
-        return bool((p @ self._channel > 0).all())
+        return bool((self._outputs(p) > 0).all())
 
     def _spread(self, p: Floats, inside: Mask) -> Floats:
         """Return ``p`` mixed with a distribution that is even inside and outside in each class, and has the same share
@@ -190,25 +196,34 @@ class Profile:
     def _log_likelihood(self, p: Floats) -> float:
         """Return the log-likelihood of all reports in nats; minus infinity if an observed output is impossible."""
         with np.errstate(divide="ignore"):
-            return self._reports * float(self._weights @ np.log(p @ self._channel))
+            return self._reports * float(self._weights @ np.log(self._outputs(p)))
 
     def _slope(self, p: Floats) -> Floats:
         """Return the gradient of the log-likelihood per report, shape (C K,)."""
-        return self._channel @ (self._weights / (p @ self._channel))
+        ratios = np.split(self._weights / self._outputs(p), self._bounds)
+        return np.concatenate([channel @ part for channel, part in zip(self._channels, ratios, strict=True)])
 
-    def _best(self, p: Floats, inside: Mask, t: float) -> Floats:
+    def _outputs(self, p: Floats) -> Floats:
+        """Return the probability of each observed output under ``p``, shape (M,)."""
+        parts = zip(np.split(p, self._classes), self._channels, strict=True)
+        return np.concatenate([part @ channel for part, channel in parts])
+
+    def _best(self, p: Floats, inside: Mask, t: float, decisive: float | None = None) -> Floats:
         """Return the most likely distribution that has the share ``t`` in the rows ``inside``, shape (C K,).
 
         Args:
             p: a distribution with this share, where the search begins.
+            decisive: a log-likelihood. If given, the search ends earlier, if the distribution exceeds it or no
+                distribution with this share reaches it.
         """
         sides = [(inside, t), (~inside, 1 - t)]
         for _ in range(MAX_ROUNDS):
             slope = self._slope(p)
-            if (self._highest(slope, inside, t) - 1) * self._reports < CONVERGED_NATS:
+            gain, value = (self._highest(slope, inside, t) - 1) * self._reports, self._log_likelihood(p)
+            if gain < CONVERGED_NATS or (decisive is not None and not value <= decisive <= value + gain):
                 break
             target = self._newton(p, slope, sides)
-            aim, value, part = float(slope @ (target - p)), self._log_likelihood(p), 1.0
+            aim, part = float(slope @ (target - p)), 1.0
             while (
                 moved_value := self._log_likelihood(p + part * (target - p))
             ) < value + part * aim / 10 * self._reports:
@@ -251,17 +266,18 @@ class Profile:
                 if stop > first:
                     support[places[first + slope[places[first:stop]].argmax()]] = True
         places = np.flatnonzero(support)
-        distribution, heavy = p @ self._channel, HEAVY
-        rows = (self._channel[places] * (np.sqrt(self._weights) / distribution)).T
-        constraints = [(side[places] * heavy, mass * heavy) for side, mass in sides]
+        scales = np.split(np.sqrt(self._weights) / self._outputs(p), self._bounds)
+        targets = np.split(2 * np.sqrt(self._weights), self._bounds)
+        in_class = np.split(support, self._classes)
+        groups = [
+            ((channel[rows] * scale).T, class_targets)
+            for channel, rows, scale, class_targets in zip(self._channels, in_class, scales, targets, strict=True)
+        ]
+        constraints = [(side[places], mass) for side, mass in sides]
         if len(self._class_shares) > 1:
-            constraints += [
-                ((self._share_index[places] == part) * heavy, mass * heavy)
-                for part, mass in enumerate(self._class_shares)
-            ]
-        orthogonal, triangle = np.linalg.qr(np.vstack([rows, *(row for row, _ in constraints)]))
-        targets = np.concatenate([2 * np.sqrt(self._weights), [mass for _, mass in constraints]])
-        solution, _ = nnls(triangle, orthogonal.T @ targets, maxiter=100 * len(places))
+            constraints += [(self._share_index[places] == part, mass) for part, mass in enumerate(self._class_shares)]
+        equations = tuple(HEAVY * np.array(part, dtype=float) for part in zip(*constraints, strict=True))
+        solution = nonnegative_solution(groups, (equations[0], equations[1]), p[places] > 0)
         target = np.zeros_like(p)
         target[places] = solution
         return self._with_masses(target, p, sides)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -171,9 +172,14 @@ class RangeStatistics:
         quantile, and to the interval of Woodruff (1952) if it is at most ``MUCH_SHORTER`` times as long as that.
         """
         last, z = self._merged.blocks - 1, self._z * math.sqrt(SHORT_TAIL_RATIO)
+
+        @cache  # The first steps of both bisections are the same.
+        def root(block: int) -> float:
+            return self._profile.root(self._places <= block, p, z)
+
         # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
-        low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
-        high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
+        low = bisect_left(range(last), True, key=lambda block: root(block) <= z)
+        high = bisect_left(range(last), True, key=lambda block: root(block) < -z)
         ends = self._merged.ends
         place = self._estimated_quantile(p)
         first, final = min(int(ends[low] - self._merged.sizes[low]), place), max(int(ends[high]) - 1, place)
@@ -195,10 +201,6 @@ class RangeStatistics:
         below, above = p - max(high - share, 0), p + max(share - low, 0)
         first = self._estimated_quantile(below) if below > 0 else place
         return first, self._estimated_quantile(above) if above < 1 else place
-
-    def _root(self, block: int, p: float) -> float:
-        """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
-        return self._profile.root(self._places <= block, p)
 
     def cdf(self) -> tuple[CdfPoint, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
