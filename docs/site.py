@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(page_html: str, **_: Any) -> str:
-    """Keep each short word of code in a sentence or a table on one line: a phone would break `--name` after a hyphen.
+    """Prevent line breaks within short inline code: a phone would break `--name` after a hyphen.
 
     Blocks of code contain line breaks, and stay unchanged.
     """
