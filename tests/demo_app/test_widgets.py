@@ -159,7 +159,8 @@ def test_items_are_selected(gallery: Screen) -> None:
     gallery.tap("items:allergy 3")
     assert events(gallery) == [[[2]], [[0, 2]], [[0]]]
     caption = (
-        "1 of 30 chosen. The report and its risk are about at most one of them, which this device picks at random."
+        "1 of 30 chosen. This device picks at most one of them at random; the report and its risk depend only on that "
+        "one."
     )
     assert caption in gallery.texts()
     gallery.shot("gallery-phone-items-chosen")

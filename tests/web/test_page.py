@@ -256,7 +256,7 @@ def both(visitor: Visitor) -> None:
     typed("input[inputmode=decimal]", "25.4")(visitor)
 
 
-NUMBER, ITEM = r"Your number counts as (.*)\.", r"The report and its risk are about this answer only: (.*)\."
+NUMBER, ITEM = r"Your number counts as (.*)\.", r"The report and its risk depend only on this answer: (.*)\."
 INPUTS: dict[str, tuple[bytes, Callable[[Visitor], Any], str, str]] = {
     "rounded at random": (campaigns.ROUNDED, typed("input[inputmode=decimal]", "64.5"), NUMBER, "[67]0 years"),
     "set": (campaigns.APPS, lambda visitor: [*map(visitor.touch, ("mail", "chess"))], ITEM, "mail|chess"),
