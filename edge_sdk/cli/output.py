@@ -36,8 +36,7 @@ LABELS = {
     "largest_after": "largest probability of an answer after one report, at most",
     "largest_before": "largest probability of an answer, to an observer with this prior",
     "leaves": "reports go to",
-    "likelihood_factor": "if the answer never changes, reports are at most this many times as likely with it as with "
-    "another",
+    "likelihood_factor": "largest ratio of the reports' probabilities under two answers, if the answer never changes",
     "missing": "levels not computed",
     "nats": "amount",
     "next_attempt": "next attempt not before",

@@ -372,7 +372,7 @@ def test_the_command_prints_the_exposure_without_repeating_the_value(tmp_path, c
     }  # fmt: skip
     assert (
         "bound if the answer never changes: 1 nat\n"
-        "if the answer never changes, reports are at most this many times as likely with it as with another: 2.8\n"
+        "largest ratio of the reports' probabilities under two answers, if the answer never changes: 2.8\n"
     ) in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
     assert "SECRETVALUE" not in refused.out + refused.err
