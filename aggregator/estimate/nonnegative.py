@@ -3,9 +3,6 @@
 Lawson and Hanson (1974) begin with no column and add one at a time, so that each solution costs as many steps as it
 has positive entries. Block pivoting begins with a guess of the positive entries and exchanges all columns with a wrong
 sign at once (Portugal, Judice and Vicente 1994). With a good guess it needs few steps.
-
-The factorisations are numpy's. scipy has threads of its own for linear algebra, and on a busy machine the threads of
-both wait for each other.
 """
 
 from __future__ import annotations
