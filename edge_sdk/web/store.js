@@ -48,7 +48,7 @@ import { importDeviceSecret } from "./keys.js";
  *   drawn for one input, the period and the slot of its latest report, and the number of answers with this input
  * @typedef {object} Upload
  * @property {number} envelopes number of envelopes in the upload in flight; 0 before its first attempt
- * @property {number} failures attempts in a row that left an envelope not accepted
+ * @property {number} failures attempts in a row after which an envelope was not accepted
  * @property {number} nextAttempt the earliest time of the next attempt, UTC seconds
  * @property {"" | "refused" | "unknown_campaign"} trouble
  *
