@@ -158,10 +158,10 @@ def test_errors_are_stated_at_each_resolution():
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
     (text,) = (warning for warning in lint(few) if "standard error of a share" in warning)
     assert "6 squares of 10 x 10 cells" in text
-    assert "equal share is 0.17%" in text
+    assert "equally frequent values has 0.17% (" in text
     fine = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT.replace("step = 0.1", "step = 0.01"))
     (text,) = (warning for warning in lint(fine) if "standard error of a share" in warning)
-    assert "equal share is 0.0017%" in text
+    assert "equally frequent values has 0.0017% (" in text
     many = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 10000\n")
     (text,) = (warning for warning in lint(many) if "standard error of a share" in warning)
     assert "squares" not in text
