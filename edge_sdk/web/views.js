@@ -6,7 +6,6 @@ import { keyOf } from "./channels/key.js";
 import { array, concat, integer, integers, requireFirstUse, requireName, toBig } from "./codec.js";
 import { Grid } from "./domain/domain.js";
 import { Form } from "./domain/form.js";
-import { Items } from "./domain/items.js";
 import { requireAffordable } from "./effort.js";
 import { CampaignError, NotionError, ViewError } from "./errors.js";
 import { gcd, total } from "./exact.js";
@@ -37,7 +36,7 @@ import { MAX_VALUES, runsFrom } from "./runs.js";
 
 /** Refuse a domain whose answers have several parts. @param {Domain} domain @returns {Domain} */
 function single(domain) {
-  if (domain instanceof Form || domain instanceof Items)
+  if (["form", "items"].includes(domain.kind))
     throw new CampaignError(`this map needs a domain of values, numbers, dates or a grid, not ${domain.kind}`);
   return domain;
 }
@@ -79,7 +78,7 @@ function coarse(wire) {
         Math.min(column + factor, cells) - 1,
       ];
       const ends = [row * cells + column, lastRow * cells + lastColumn].map((x) => domain.label(x));
-      return ends[0] === ends[1] ? ends[0] : ends.join(" .. ");
+      return [...new Set(ends)].join(" .. ");
     },
   };
 }
@@ -117,7 +116,7 @@ function questions(wire) {
     throw new ViewError(`a map of questions must have the numbers of one or two questions, from 0, in increasing order, not ${places.join(", ")}`);
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not a domain of ${domain.kind}`);
-    const [last, asked] = [places[places.length - 1], domain.questions.length];
+    const [last, asked] = [Math.max(...places), domain.questions.length];
     if (last >= asked) throw new CampaignError(`a view asks question number ${last}, counted from 0, but the form has only ${asked}`);
     return domain;
   };
@@ -133,7 +132,7 @@ function questions(wire) {
     input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),
     label(domain, z) {
       const last = sizes(domain).at(-1) ?? 1;
-      const inputs = places.length === 1 ? [z] : [Math.floor(z / last), z % last];
+      const inputs = [Math.floor(z / last), z % last].slice(-places.length);
       const asked = form(domain);
       return places.map((place, i) => `${asked.questions[place].name}=${asked.labelOf(place, inputs[i])}`).join("; ");
     },
@@ -212,27 +211,28 @@ export function certificatesOf(views, notion, domain) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (inputCount !== null && inputCount !== domain.size)
       throw new NotionError(`the notion must have ${domain.size} values, one for each value of the domain, not ${inputCount}`);
+    const { padding } = /** @type {any} */ (domain);
     // The promise must be true for mixtures of inputs. The last run of budget classes must contain all dummies (SPEC 6.14).
-    const covers = /id$/.test(name) ? carriesViews && wire[3].at(-1) >= /** @type {any} */ (domain).padding : /^ldp|lip|mutual/.test(name) && !drift;
-    if (domain instanceof Items && !covers)
+    if (padding && !(/id$/.test(name) ? carriesViews && wire[3].at(-1) >= padding : /^ldp|lip|mutual/.test(name) && !drift))
       throw new CampaignError(`the notion of sets of items must be lip, mutual-information, ldp, or minid or avgid with every pair bounded, in each class, not ${name}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
-  let steps = 0;
-  for (const { name } of maps.values()) if (name !== "identity") steps += notion.coarseningSteps;
+  maps.delete(keyOf(["identity"]));
+  let steps = maps.size * notion.coarseningSteps;
   requireAffordable(steps, 0);
   const coarsened = new Map();
-  for (const [key, map] of maps)
-    coarsened.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputCount(domain)));
-  const pairs = views.map(({ map, channel }) => {
-    const own = coarsened.get(keyOf(map.wire));
-    return { channel, notion: own, key: keyOf([channel.wire, own.wire]) };
+  for (const [key, map] of maps) coarsened.set(key, notion.coarsened((x) => map.input(domain, x), map.inputCount(domain)));
+  const different = new Map();
+  const keys = views.map(({ map, channel }) => {
+    const own = coarsened.get(keyOf(map.wire)) ?? notion;
+    const key = keyOf([channel.wire, own.wire]);
+    different.set(key, { channel, own });
+    return key;
   });
-  const different = new Map(pairs.map((pair) => [pair.key, pair]));
-  for (const pair of different.values()) steps += pair.notion.steps(pair.channel);
+  for (const { channel, own } of different.values()) steps += own.steps(channel);
   requireAffordable(steps, Math.max(...views.map(({ channel }) => channel.numbersHeld)));
-  const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
-  return pairs.map(({ key }) => found.get(key));
+  for (const pair of different.values()) pair.certificate = pair.own.certificate(pair.channel);
+  return keys.map((key) => different.get(key).certificate);
 }
 
 /**
