@@ -18,7 +18,7 @@ from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from aggregator.quantity import quantity
 from protocol import exact, notions
-from protocol.domain import Domain, Grid, Items
+from protocol.domain import Domain, Grid, Items, Line
 from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
@@ -33,7 +33,7 @@ from protocol.notions import (
     TranscriptPrior,
 )
 from protocol.notions.information import MAX_PRIOR_WEIGHT, RADIUS_UNITS
-from protocol.notions.notion import require_covers_sets
+from protocol.notions.notion import require_covers_rounding, require_covers_sets
 from protocol.personal import DRIFT_ONE
 
 NOTIONS = (
@@ -55,6 +55,11 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
             require_covers_sets(notion, domain.padding, name)
         except BadData as error:
             raise DraftError(f"{section.entry('notion')}: {error}") from None
+    if isinstance(domain, Line) and domain.rounds_randomly:
+        try:
+            require_covers_rounding(notion)
+        except BadData as error:
+            raise DraftError(f"{prior.entry('drift')}: {error}") from None
     return notion
 
 

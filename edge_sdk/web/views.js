@@ -211,10 +211,11 @@ export function certificatesOf(views, notion, domain) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (inputCount !== null && inputCount !== domain.size)
       throw new NotionError(`the notion must have ${domain.size} values, one for each value of the domain, not ${inputCount}`);
-    const { padding } = /** @type {any} */ (domain);
+    const { padding, random } = /** @type {any} */ (domain);
     // The promise must be true for mixtures of inputs. The last run of budget classes must contain all dummies (SPEC 6.14).
     if (padding && !(/id$/.test(name) ? carriesViews && wire[3].at(-1) >= padding : /^ldp|lip|mutual/.test(name) && !drift))
       throw new CampaignError(`the notion of sets of items must be lip, mutual-information, ldp, or minid or avgid with every pair bounded, in each class, not ${name}`);
+    if (random && drift) throw new CampaignError("the promise of a drift does not cover numbers rounded at random: set drift to 0, or use a domain without random rounding");
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   maps.delete(keyOf(["identity"]));

@@ -172,6 +172,12 @@ class Notion(ABC):
         """
         return False
 
+    @property
+    def assumes_independent_inputs(self) -> bool:
+        """True if the promise assumes that the input of a changed answer is independent of the earlier input (SPEC
+        6.9)."""
+        return False
+
     @abstractmethod
     def encode(self) -> codec.Value:
         """Return the wire form of the notion (SPEC 6); ``from_wire`` of its class is the inverse."""
@@ -224,6 +230,22 @@ def require_covers_sets(notion: Notion, dummies: int, name: str = "") -> None:
             f"the promise of {name or notion.name} does not cover sets of items, because a device reports only one "
             "item of a set, or a dummy: choose ldp, mutual-information, lip (not a transcript with a drift), or minid "
             "or avgid with every pair bounded and the same budget for all dummies"
+        )
+
+
+def require_covers_rounding(notion: Notion) -> None:
+    """Refuse a notion for numbers rounded at random if its promise assumes independent inputs: the dither of a device
+    stays the same, so the inputs of two numbers depend on each other (SPEC 6.14).
+
+    Args:
+        notion: the campaign's notion, or that of one class.
+    Raises:
+        CampaignError: the promise assumes independent inputs.
+    """
+    if notion.assumes_independent_inputs:
+        raise CampaignError(
+            "the promise of a drift does not cover numbers rounded at random, because a device rounds all its numbers "
+            "with the same random threshold: set drift to 0, or use a domain without random rounding"
         )
 
 

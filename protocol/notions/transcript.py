@@ -66,9 +66,13 @@ class TranscriptPrior(Notion):
         return len(self.prior)
 
     def covers_sets(self, dummies: int) -> bool:
-        # The dither chooses an item of each set. It stays the same, so the item of a changed set depends on that of the
-        # earlier set, but the drift draws a value again independently.
-        return not self.drift
+        # The dither that chooses an item stays the same, so the item of a changed set depends on the earlier item.
+        return not self.assumes_independent_inputs
+
+    @property
+    def assumes_independent_inputs(self) -> bool:
+        # The drift draws a value again independently.
+        return self.drift > 0
 
     def prior_after(self, earlier: Iterable[tuple[int, int]], period: int) -> tuple[int, ...]:
         """Return an observer's prior for ``period`` after the device's earlier reports: positive integer weights of any

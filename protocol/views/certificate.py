@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import partial
 
 from protocol.channels import Channel
-from protocol.domain import Domain, Form, Items
+from protocol.domain import Domain, Form, Items, Line
 from protocol.effort import require_affordable
 from protocol.errors import CampaignError, NotionError
 from protocol.notions import Certificate, Classes, Graded, Ldp, Notion
-from protocol.notions.notion import require_covers_sets
+from protocol.notions.notion import require_covers_rounding, require_covers_sets
 from protocol.views.maps import Identity, Map
 from protocol.views.view import View, channel_places, is_plain
 
@@ -27,7 +27,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     """Return the certificate of each view; its inputs and outputs are numbered as in the view's channel.
 
     Raises:
-        CampaignError: the notion cannot be applied to views, to a form, or to sets of items.
+        CampaignError: the notion cannot be applied to views, to a form, to sets of items, or to numbers rounded at
+            random.
         NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
             view, or only at levels below the least level of a notion.
         Uncertified: a channel exceeds its bounds, even minimally, the notion does not allow it, or the audit is too
@@ -50,6 +51,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             )
         if isinstance(domain, Items):
             require_covers_sets(class_notion, domain.padding)
+        if isinstance(domain, Line) and domain.rounds_randomly:
+            require_covers_rounding(class_notion)
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)

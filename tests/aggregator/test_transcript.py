@@ -386,10 +386,10 @@ def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, per
 # The draft
 
 
-def drafted(prior: dict, **schedule) -> Campaign:
+def drafted(prior: dict, answers: dict | None = None, **schedule) -> Campaign:
     document = {
         "title": "Crops", "question": "What?", "organisation": "Council",
-        "domain": {"kind": "values", "values": list(LABELS)},
+        "domain": answers or {"kind": "values", "values": list(LABELS)},
         "privacy": {"notion": "lip", "epsilon": Decimal("0.5")},
         "prior": {"kind": "transcript", "counts": [5, 3, 2], **prior},
         "schedule": {"opens": date(2026, 1, 1), "closes": date(2026, 1, 29), "period_days": 7, **schedule},
@@ -412,3 +412,17 @@ def test_a_draft_makes_a_campaign_of_transcripts() -> None:
             drafted(wrong)
     with pytest.raises(CampaignError, match="one answer per period"):
         drafted({}, answers_per_period=2)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [{"kind": "buckets", "edges": [0, 1, 2]}, {"kind": "number", "low": 0, "high": 2, "rounding": "random"}],
+    ids=["buckets", "number"],
+)
+def test_a_drift_is_refused_for_numbers_rounded_at_random(answers: dict) -> None:
+    """The refusal names the entry ``drift`` and its remedy, and the remedy works."""
+    with pytest.raises(DraftError, match=r"^\[prior\] drift: .* use a domain without random rounding"):
+        drafted({"drift": Decimal("0.1")}, answers)
+    assert drafted({}, answers).notion.drift == 0
+    nearest = {"kind": "number", "low": 0, "high": 2}
+    assert drafted({"drift": Decimal("0.1")}, nearest).notion.drift == 6554

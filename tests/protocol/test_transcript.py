@@ -72,6 +72,35 @@ def within(lift: Fraction, level: int) -> bool:
     )
 
 
+NUMBERS = {Fraction(0): Fraction(1, 10), Fraction(1, 4): Fraction(9, 10)}
+"""Numbers from 0 to 1 with their probabilities; a fourth of the dithers round 1/4 up."""
+FOURTHS = [(quarter << 62).to_bytes(domain.DITHER_BYTES, "big") for quarter in range(4)]
+"""One dither of each quarter; all dithers of a quarter round ``NUMBERS`` in the same way."""
+
+
+def worst_lift_of_second(line: domain.Line, drift: int) -> Fraction:
+    """Return the largest factor by which the second report changes the probability of one of ``NUMBERS``, if one dither
+    rounds the numbers of both periods."""
+    inputs = {(number, dither): line.index(number, dither) for number in NUMBERS for dither in FOURTHS}
+    notion = TranscriptPrior(NAT, (31, 9), drift)
+    assert sum(NUMBERS[number] * x for (number, _), x in inputs.items()) / len(FOURTHS) == Fraction(9, 40)
+    drawn = Fraction(drift, personal.DRIFT_ONE)
+    worst = Fraction(1)
+    for first, second in product(range(2), repeat=2):
+        channel = notion.channel_of(notion.prior)
+        later = notion.channel_of(notion.prior_after([(0, first)], 1))
+        seen, both = dict.fromkeys(NUMBERS, Fraction(0)), dict.fromkeys(NUMBERS, Fraction(0))
+        for earlier, number, dither in product(NUMBERS, NUMBERS, FOURTHS):
+            moved = (1 - drawn) * (earlier == number) + drawn * NUMBERS[number]
+            joint = NUMBERS[earlier] * moved * probability(channel, inputs[earlier, dither], first)
+            seen[number] += joint
+            both[number] += joint * probability(later, inputs[number, dither], second)
+        for number in NUMBERS:
+            lift = both[number] * sum(seen.values()) / (sum(both.values()) * seen[number])
+            worst = max(worst, lift, 1 / lift)
+    return worst
+
+
 # Composition
 
 
@@ -219,6 +248,30 @@ def test_a_transcript_has_one_answer_a_period(changes) -> None:
     refused."""
     with pytest.raises(CampaignError, match="one answer per period"):
         unsigned_campaign(**changes)
+
+
+ROUNDED = [domain.Buckets.of([0, 1]), domain.NumberRange.of(0, 1, rounds_randomly=True)]
+
+
+@pytest.mark.parametrize("line", ROUNDED)
+def test_random_rounding_needs_a_drift_of_zero(line: domain.Line) -> None:
+    """The same dither rounds the numbers of all periods. So the second report satisfies the level without a drift but
+    not with one, and a campaign with a drift is refused."""
+    drifting, still = TranscriptPrior(NAT, (1, 1), personal.DRIFT_ONE // 2), TranscriptPrior(NAT, (1, 1))
+    assert within(worst_lift_of_second(line, still.drift), NAT)
+    assert not within(worst_lift_of_second(line, drifting.drift), NAT * 12 // 10)
+    assert unsigned_campaign(still, domain=line).notion == still
+    with pytest.raises(CampaignError, match="set drift to 0, or use a domain without random rounding"):
+        unsigned_campaign(drifting, domain=line)
+
+
+@pytest.mark.parametrize(
+    "line", [domain.NumberRange.of(0, 1), domain.Dates.of("2026-01-01", "2026-01-02")], ids=["nearest", "dates"]
+)
+def test_rounding_without_a_dither_allows_a_drift(line: domain.Line) -> None:
+    """If the answer alone determines the input, a campaign may have a drift."""
+    drifting = TranscriptPrior(NAT, (1, 1), personal.DRIFT_ONE // 2)
+    assert unsigned_campaign(drifting, domain=line).notion == drifting
 
 
 @pytest.mark.parametrize(

@@ -804,6 +804,12 @@ def transcripts() -> Campaign:
     )  # fmt: skip
 
 
+def transcripts_of(numbers: domain.Line, drift: int) -> Campaign:
+    """Return a campaign with transcripts about three numbers."""
+    notion = notions.TranscriptPrior(NAT, PRIOR, drift)
+    return replace(transcripts(), domain=numbers, notion=notion)
+
+
 BASKET = domain.Items(2, ("bread", "milk", "eggs"))
 DUMMIES_AS_BREAD = ((0, 1), (1, 2), (0, 2))
 """The runs of two budget classes: bread and both dummies, milk and eggs."""
@@ -939,6 +945,11 @@ def campaign_cases() -> Iterator[Case]:
     yield described("a number for two classes, with a wave for each", numbers_of_classes())
     yield described("declared priors", declared_priors())
     yield described("transcripts", transcripts())
+    yield described(
+        "transcripts about numbers rounded to the nearest, with a drift",
+        transcripts_of(domain.NumberRange.of(0, 2), 2**10),
+    )
+    yield described("transcripts about buckets, without a drift", transcripts_of(domain.Buckets.of([0, 1, 2]), 0))
     yield described("sets of items", of_items())
     yield described(
         "sets of items under minid", of_items(notion=notions.MinId(2 * NAT, (NAT, 2 * NAT), DUMMIES_AS_BREAD))
@@ -1038,6 +1049,13 @@ def campaign_cases() -> Iterator[Case]:
                 ("geo", ["geo", NAT, 1, [], [1, 4]]),
                 ("minid with a pair that has no bound", ["minid", NAT, [NAT, 2 * NAT], [0, 1, 1, 2, 0, 2], [1, 1]]),
                 ("avgid with two budgets of dummies", ["avgid", 3 * NAT // 2, [NAT, 2 * NAT], [0, 4, 1, 1], []]),
+            )
+        ),
+        *(
+            (f"transcripts about {name}, with a drift", _payload(transcripts(), domain=numbers.encode()), "campaign")
+            for name, numbers in (
+                ("buckets", domain.Buckets.of([0, 1, 2])),
+                ("numbers rounded at random", domain.NumberRange.of(0, 2, rounds_randomly=True)),
             )
         ),
         (
