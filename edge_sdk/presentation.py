@@ -25,7 +25,7 @@ from protocol.envelope import decode
 from protocol.errors import CampaignError
 from protocol.keys import AuthorKey as AuthorKey
 from protocol.link import Link as Link
-from protocol.views import Identity, QuestionsMap
+from protocol.views import Districts
 
 FEW_DAYS = 12
 """Maximum number of days in a list; in a longer range the person types the day."""
@@ -198,11 +198,11 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
     """Return the kind of the stored and reported answers of a joined campaign.
 
-    It is the kind of the campaign's domain, or "view" if this device's view coarsens the answer; then the labels are
-    those of groups or districts, not of answers.
+    It is the kind of the campaign's domain, or "districts" if this device's view asks for a district. The label of a
+    group of neighbours has the labels of its two ends, with " .. " between them.
     """
     joined = device.records.campaigns.find(campaign_id)
-    return joined.campaign.domain.kind if isinstance(joined.map, Identity | QuestionsMap) else "view"
+    return joined.map.name if isinstance(joined.map, Districts) else joined.campaign.domain.kind
 
 
 def can_choose_class(device: Device, campaign_id: bytes) -> bool:

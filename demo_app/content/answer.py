@@ -29,7 +29,7 @@ class Review:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
         value: the answer, as the person gave it.
         group: the group or district that the answer counts as on this device, which the probabilities are about; "" if
-            the device reports the answer itself.
+            this device's view does not coarsen answers.
         fits_true: the probability that the report of a person with this answer fits this answer.
         fits_other: the least probability that the report of a person with another answer fits this answer.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
@@ -41,7 +41,7 @@ class Review:
         report: the signed report; None before it is made.
         envelopes: all envelopes that wait for this campaign, including the report; empty before it is made.
         meanings: the answers that each output of the report fits; empty before it is made, or if they are not computed.
-        kept_kind: the kind of ``meanings``: ``kind``, or "view" if the answer was coarsened before the draw.
+        kept_kind: the kind of ``meanings``: ``kind``, or "districts" if this device's view asks for a district.
         beside: (number, bytes) of the envelopes that wait for other campaigns.
         repeated: True if the report was already made before.
     """
@@ -115,7 +115,7 @@ class CampaignAnswers:
 
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions;
-            "view" if answers were coarsened before they were stored.
+            "districts" if this device's view asks for a district.
         values: the values that were answered, the latest first.
         spent: nats spent in the campaign: by its answers, and by the choice of a class or statement.
         addresses: the study's addresses, tried in this order; empty if unknown.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from demo_app.content.campaign import CampaignSummary
+from demo_app.content.campaign import CampaignSummary, QuestionNames
 from demo_app.texts import date_of, localised_decimal, say
 
 ITEMS_BETWEEN = ";"
@@ -15,6 +15,9 @@ ITEMS_BETWEEN = ";"
 
 QUESTIONS_BETWEEN, EQUALS, SKIPPED = "; ", "=", "skipped"
 """The text between answers to a form, the text between a question's name and its answer, and a skipped answer."""
+
+ENDS_BETWEEN = " .. "
+"""The text between the two ends of a group, in the device's text."""
 
 
 def form_text(answers: Mapping[str, str]) -> str:
@@ -31,16 +34,25 @@ def answered(kind: str, value: str, summary: CampaignSummary) -> tuple[tuple[str
         value: the text of an answer; "" for the empty set.
         summary: the summary of the campaign.
     """
+    return tuple((question.text, _text(question, answer)) for question, answer in _by_question(kind, value, summary))
+
+
+def _by_question(kind: str, value: str, summary: CampaignSummary) -> list[tuple[QuestionNames, str]]:
+    """Return each question with the device's text of its answer; the text of a single question is ""."""
     if kind != "form":
-        return (("", f"{spelled(kind, value, summary.names)} {summary.unit}".strip()),)
-    pairs = []
-    for part in value.split(QUESTIONS_BETWEEN):
-        name, _, answer = part.partition(EQUALS)
-        question = summary.questions[name]
-        skipped = answer == SKIPPED and SKIPPED not in question.names
-        read = f"{spelled(question.kind, answer, question.names)} {question.unit}".strip() if not skipped else ""
-        pairs.append((question.text, read or say("answer.skipped")))
-    return tuple(pairs)
+        return [(QuestionNames("", kind, summary.names, summary.unit), value)]
+    parts = (part.partition(EQUALS) for part in value.split(QUESTIONS_BETWEEN))
+    return [(summary.questions[name], answer) for name, _, answer in parts]
+
+
+def _text(question: QuestionNames, answer: str) -> str:
+    """Return an answer or a group in the person's language; "" for the empty set."""
+    # Only a question of a form has a text, and only such a question can be skipped.
+    if question.text and answer == SKIPPED and SKIPPED not in question.names:
+        return say("answer.skipped")
+    ends = answer.split(ENDS_BETWEEN) if question.kind in ("grid", "buckets", "number", "date") else [answer]
+    unit = question.unit if question.kind == "number" else ""
+    return ENDS_BETWEEN.join(f"{spelled(question.kind, end, question.names)} {unit}".strip() for end in ends)
 
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:

@@ -357,13 +357,45 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
     assert ([one.label for one in answers.values], review.group) == ([label], label)
-    assert spelled(answers.kind, label, answers.summary.names) == label
+    shown = "5.5° north, 0.5° east .. 9.5° north, 4.5° east" if coarse else label
+    assert answered(answers.kind, label, answers.summary) == (("", shown),)
     [said] = review.meanings
     assert said.size == (4 if coarse else 2)
-    assert all(spelled(review.kept_kind, one, {}) == one for one in said.labels)
+    for one in said.labels:
+        [(_, read)] = answered(review.kept_kind, one, review.summary)
+        assert re.search("° north, .* \\.\\. ", read) if coarse else read == one
     model.answer(of(terms), "9.5,0.5")
     assert [one.times for one in model.history().answers[0].values] == [1]
     assert model.exposure(of(terms)).level == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("domain", "map_", "value", "group"),
+    [
+        (Grid(51 * MICRO, 53 * MICRO, 20 * MICRO, 22 * MICRO, MICRO // 10), Coarse(5), "52.05,21.05",
+         "52,05° Nord, 21,05° Ost .. 52,45° Nord, 21,45° Ost"),
+        (NumberRange.of(20, 90, "2.5", clamps=True, unit="Jahre"), Coarse(4), "33", "30 Jahre .. 37,5 Jahre"),
+        (NumberRange.of(20, 90, "2.5", clamps=True, unit="Jahre"), Coarse(4), "90", "90 Jahre"),
+        (Dates.of("2026-01-01", "2026-12-31", 7), Coarse(4), "2026-02-10", "29. Januar 2026 .. 19. Februar 2026"),
+        (NumberRange.of(1, 4, unit="Jahre"), Districts(((0, 2), (1, 2))), "1", "district 1"),
+    ],
+)  # fmt: skip
+def test_the_ends_of_a_group_are_written_in_the_persons_language(model, tmp_path, domain, map_, value, group):
+    """If a view asks for a group of places, numbers or days, the review, the report in words and the history show the
+    ends of the group as other screens show answers."""
+    terms = joined(model, tmp_path, campaign(domain=domain, maps=(map_,)))
+    model.consent(of(terms))
+    try:
+        texts.use_language("de")
+        review = model.answer(of(terms), value)
+        [answers] = model.history().answers
+        for kind, label, summary in (
+            (review.kept_kind, review.group, review.summary),
+            (answers.kind, answers.values[0].label, answers.summary),
+        ):
+            assert answered(kind, label, summary) == (("", group),)
+    finally:
+        texts.use_language("en")
 
 
 def member(folder, data, view):
