@@ -205,6 +205,16 @@ def kept_kind(device: Device, campaign_id: bytes) -> str:
     return joined.map.name if isinstance(joined.map, Districts) else joined.campaign.domain.kind
 
 
+def input_label(device: Device, campaign_id: bytes, x: int) -> str:
+    """Return the label of an input of this device's view in a joined campaign; "" for a dummy."""
+    return _label(device.records.campaigns.find(campaign_id), x)
+
+
+def _label(joined: Joined, x: int) -> str:
+    domain = joined.campaign.domain
+    return "" if isinstance(domain, Items) and x >= domain.item_count else joined.label(x)
+
+
 def can_choose_class(device: Device, campaign_id: bytes) -> bool:
     """Return whether ``Device.choose_class`` can choose in a joined campaign: the campaign has classes, each with a
     prior."""
@@ -231,9 +241,7 @@ def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
 
 def _given_answer(joined: Joined, queued: set[bytes], x: int, memo_row: MemoRow, times: int) -> GivenAnswer:
     report = joined.report(memo_row.period, memo_row.slot, memo_row.packed)
-    domain = joined.campaign.domain
-    label = "" if isinstance(domain, Items) and x >= domain.item_count else joined.label(x)
-    return GivenAnswer(label, times, memo_row.period, memo_row.slot, report, report in queued)
+    return GivenAnswer(_label(joined, x), times, memo_row.period, memo_row.slot, report, report in queued)
 
 
 def answers_left(device: Device, campaign_id: bytes, period: int) -> int:

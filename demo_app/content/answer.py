@@ -30,6 +30,8 @@ class Review:
         value: the answer, as the person gave it.
         group: the group or district that the answer counts as on this device, which the probabilities are about; "" if
             this device's view does not coarsen answers.
+        input: the label of the input that the probabilities are about: the group, the rounded number or day, the item
+            that this device picked ("" for a dummy), or the answer itself.
         fits_true: the probability that the report of a person with this answer fits this answer.
         fits_other: the least probability that the report of a person with another answer fits this answer.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
@@ -50,6 +52,7 @@ class Review:
     kind: str
     value: str = field(repr=False)
     group: str = field(repr=False)
+    input: str = field(repr=False)
     fits_true: Fraction = field(repr=False)
     fits_other: Fraction = field(repr=False)
     before: Fraction = field(repr=False)
@@ -78,7 +81,7 @@ class Review:
             receipt: the receipt of this answer; None before it is given.
         """
         from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
-        from edge_sdk.presentation import kept_kind
+        from edge_sdk.presentation import input_label, kept_kind
 
         cost = preview.cost if receipt is None else receipt.cost
         waiting = waiting_envelopes(device, campaign_id)
@@ -91,6 +94,7 @@ class Review:
             device.campaign(campaign_id).domain.kind,
             value,
             preview.group,
+            input_label(device, campaign_id, preview.posterior.x),
             preview.fits_true,
             preview.fits_other,
             preview.posterior.before,

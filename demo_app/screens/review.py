@@ -16,7 +16,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.answer import Review
 from demo_app.content.campaign import CampaignSummary
 from demo_app.screens.screen import PageScreen, action, card, words
-from demo_app.screens.spelling import answered
+from demo_app.screens.spelling import answered, input_sentences
 from demo_app.texts import language, nats_rounded_up, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
@@ -50,13 +50,15 @@ class ReviewScreen(PageScreen):
         is_drawn = review.report is not None
         answers = answered(review.kind, review.value, review.summary)
         group = answered(review.kept_kind, review.group, review.summary)[0][1] if review.group else ""
+        named = [""] if group else input_sentences(review.kind, review.value, review.input, review.summary)
         yield card(
             *(
                 part
-                for question, answer in answers
+                for (question, answer), sentence in zip(answers, named, strict=True)
                 for part in (
                     words(question or say("review.answer"), "small", "muted"),
                     words(answer or say("review.empty"), "title", name="answer"),
+                    words(sentence, name="input") if sentence else None,
                 )
             ),
             words(say("review.stay" if len(answers) > 1 else "review.stays"), "small", "muted"),

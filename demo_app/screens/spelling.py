@@ -6,6 +6,7 @@ The device's text of an answer is exact and the same in every language; this mod
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 from demo_app.content.campaign import CampaignSummary, QuestionNames
 from demo_app.texts import date_of, localised_decimal, say
@@ -37,6 +38,20 @@ def answered(kind: str, value: str, summary: CampaignSummary) -> tuple[tuple[str
     return tuple((question.text, _text(question, answer)) for question, answer in _by_question(kind, value, summary))
 
 
+def input_sentences(kind: str, value: str, label: str, summary: CampaignSummary) -> tuple[str, ...]:
+    """Return one text for each question: a sentence that names the input that the answer counts as; "" if it is the
+    answer itself.
+
+    Args:
+        kind: the kind of the answers, from ``edge_sdk.presentation.kept_kind``.
+        value: the text of an answer.
+        label: the label of the answer's input, in a view that does not coarsen; "" for a dummy.
+        summary: the summary of the campaign.
+    """
+    pairs = zip(_by_question(kind, value, summary), _by_question(kind, label, summary), strict=True)
+    return tuple(_input_sentence(question, answer, counted) for (question, answer), (_, counted) in pairs)
+
+
 def _by_question(kind: str, value: str, summary: CampaignSummary) -> list[tuple[QuestionNames, str]]:
     """Return each question with the device's text of its answer; the text of a single question is ""."""
     if kind != "form":
@@ -53,6 +68,21 @@ def _text(question: QuestionNames, answer: str) -> str:
     ends = answer.split(ENDS_BETWEEN) if question.kind in ("grid", "buckets", "number", "date") else [answer]
     unit = question.unit if question.kind == "number" else ""
     return ENDS_BETWEEN.join(f"{spelled(question.kind, end, question.names)} {unit}".strip() for end in ends)
+
+
+def _input_sentence(question: QuestionNames, answer: str, label: str) -> str:
+    """Return the sentence that names an input; "" if it is the answer itself."""
+    kind, text = question.kind, _text(question, label)
+    if kind == "items":
+        return say("review.picked", item=text or say("history.none")) if not label or label != answer else ""
+    if answer == label:
+        return ""
+    if kind == "date":
+        return say("day.counts", day=text)
+    # The person may type 7.0, and its input is 7.
+    if kind in ("buckets", "number") and Decimal(answer) != Decimal(label):
+        return say("number.counts", number=text)
+    return ""
 
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from protocol.views.sentences import question_sentence
 
 ONLY = {
     "list": ("choice.search", "choice.none", "page.more"),
-    "items": ("choice.chosen", "history.none", "review.empty", "page.picked"),
+    "items": ("choice.chosen", "history.none", "review.empty", "review.picked"),
     "grid": ("map.", "answer.position", "terms.place"),
     "number": ("number.", "terms.number", "page.number"),
     "date": ("day.", "terms.day"),

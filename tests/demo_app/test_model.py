@@ -19,11 +19,11 @@ import edge_sdk.transport.download
 import protocol.errors
 from demo_app import error_messages, texts
 from demo_app.content.answer import Review
-from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
+from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING, CampaignSummary, QuestionNames
 from demo_app.content.declaration import MAX_TYPED, shares_of, weights_of
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, detail_after, message_of
 from demo_app.model import Model
-from demo_app.screens.spelling import answered, form_text, spelled
+from demo_app.screens.spelling import answered, form_text, input_sentences, spelled
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
@@ -356,7 +356,7 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     review = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
-    assert ([one.label for one in answers.values], review.group) == ([label], label)
+    assert ([one.label for one in answers.values], review.group, review.input) == ([label], label, label)
     shown = "5.5° north, 0.5° east .. 9.5° north, 4.5° east" if coarse else label
     assert answered(answers.kind, label, answers.summary) == (("", shown),)
     [said] = review.meanings
@@ -367,6 +367,55 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     model.answer(of(terms), "9.5,0.5")
     assert [one.times for one in model.history().answers[0].values] == [1]
     assert model.exposure(of(terms)).level == pytest.approx(0.5, abs=1e-6)
+
+
+MANY = NumberRange.of(20, 90, 10, clamps=True, rounds_randomly=True, unit="Jahre")
+NUMBER, ITEM = "Ihre Zahl zählt als ", "Der Bericht und sein Risiko hängen nur von dieser Antwort ab: "
+NONE = "Keine (dieses Gerät hat keine Ihrer gewählten Antworten ausgewählt)"
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "sentences"),
+    [
+        (MANY, "64.5", {f"{NUMBER}{number} Jahre." for number in (60, 70)}),
+        (MANY, "70.0", {""}),
+        (NumberRange.of(0, 9, "0.5", clamps=True), "2.7", {f"{NUMBER}2,5."}),
+        (Buckets.of([0, 10, 40]), "30", {f"{NUMBER}{number}." for number in (10, 40)}),
+        (Dates.of("2026-01-01", "2026-12-31", 7), "2026-01-09", {"Ihr Tag zählt als 8. Januar 2026."}),
+        (Dates.of("2026-01-01", "2026-12-31", 7), "2026-01-08", {""}),
+        (Items(1, ("tea", "milk", "soap")), "tea;soap", {f"{ITEM}tea.", f"{ITEM}soap."}),
+        (Items(1, ("tea", "milk", "soap")), "tea", {""}),
+        (Items(1, ("tea", "milk")), "", {f"{ITEM}{NONE}."}),
+    ],
+)  # fmt: skip
+def test_the_report_names_the_input_that_its_figures_are_about(model, tmp_path, domain, value, sentences):
+    """If a report is about one item of a set, or about a rounded number or day, the review names this input, before and
+    after the report is made, and the history has the same one."""
+    terms = joined(model, tmp_path, campaign(domain=domain))
+    model.consent(of(terms))
+    try:
+        texts.use_language("de")
+        for review in (model.review(of(terms), value), model.answer(of(terms), value)):
+            [sentence] = input_sentences(review.kind, review.value, review.input, review.summary)
+            assert sentence in sentences
+    finally:
+        texts.use_language("en")
+    assert [one.label for one in model.history().answers[0].values] == [review.input]
+
+
+def test_the_review_names_the_inputs_of_a_form():
+    """Each rounded number of a form is named; an answer that is not rounded and a skipped question are not."""
+    questions = {
+        "vote": QuestionNames("Did you vote?", "values", {"yes": "yes"}, ""),
+        "age": QuestionNames("How old are you?", "number", {}, "years"),
+        "day": QuestionNames("When?", "date", {}, ""),
+    }
+    summary = CampaignSummary(b"", "", "", OPEN, 0, 0, None, 0, questions=questions)
+    value, label = "vote=yes; age=25.4; day=2026-01-09", "vote=yes; age=25; day=2026-01-08"
+    assert input_sentences("form", value, label, summary) == (
+        "", "Your number counts as 25 years.", "Your day counts as 8 January 2026.",
+    )  # fmt: skip
+    assert input_sentences("form", *["vote=yes; age=skipped; day=skipped"] * 2, summary) == ("", "", "")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from fractions import Fraction
@@ -15,7 +16,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.campaign import open_campaign
 from protocol.closing import seal_closing
-from protocol.domain import Buckets, Grid, Items, Values
+from protocol.domain import Buckets, Grid, Items, NumberRange, Values
 from protocol.keys import public_line
 from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PATIENCE, PHONE, SHOTS, Screen, ScreenError, display
@@ -308,6 +309,57 @@ def test_the_review_names_the_group_that_the_figures_are_for(number, folder):
         said = screen.read("group", "text")
         assert said.startswith("On this device, your answer counts as “none .. ")
         assert said.endswith("”, and the report is only about this group. “This answer” means this group.")
+
+
+NAMED = {
+    "en": {
+        "Age": ("64.5", "Your number counts as (.*)\\.", "[67]0 years"),
+        "Shopping": ("tea soap", "The report and its risk depend only on this answer: (.*)\\.", "tea|soap"),
+        "Where": ("", "counts as “(.*?)”", "49.5° north, 9.5° east .. 52.5° north, 12.5° east"),
+    },
+    "de": {
+        "Age": ("64,5", "Ihre Zahl zählt als (.*)\\.", "[67]0 years"),
+        "Shopping": ("tea soap", "Der Bericht und sein Risiko hängen nur von dieser Antwort ab: (.*)\\.", "tea|soap"),
+        "Where": ("", "zählt Ihre Antwort als „(.*?)“", "49,5° Nord, 9,5° Ost .. 52,5° Nord, 12,5° Ost"),
+    },
+}
+
+
+@pytest.mark.parametrize("language", ["de", pytest.param("en", marks=pytest.mark.long)])
+def test_the_review_names_the_input_that_the_figures_are_for(number, tmp_path, language):
+    """If a report is about a rounded number, one item of a set, or a group of places, the screen of the report names
+    it, before and after the report is made, and the history has it too. All texts fit on a phone."""
+    asked = {
+        "Age": {"domain": NumberRange.of(20, 90, 10, clamps=True, rounds_randomly=True, unit="years")},
+        "Shopping": {"domain": Items(1, ("tea", "coffee", "soap"))},
+        "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO), "maps": (Coarse(4),)},
+    }
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        for title, options in asked.items():
+            device.consent(device.join(one(title, **options), "https://study.example").campaign_id)
+    options = ["--store", tmp_path / "phone", "--language", language]
+    with Screen(number, "demo_app", *options, size=PHONE, shots=SHOTS / f"inputs-{language}") as screen:
+        screen.wait("campaigns:page")
+        for title, (typed, sentence, named) in NAMED[language].items():
+            tap(screen, "place:campaigns")
+            tap(screen, f"campaign:{title}")
+            if title == "Age":
+                screen.fill("number:typed", typed)
+            elif title == "Where":
+                screen.tap("map", (0.5, 0.5))
+            else:
+                for item in typed.split():
+                    screen.tap(f"items:{item}")
+            for button in ("next", "make"):
+                tap(screen, button)
+                fits(screen)
+                screen.shot(f"{button}-{title.lower()}")
+                found = re.search(sentence, screen.read("group" if title == "Where" else "input", "text"))
+                assert found
+                assert re.fullmatch(named, found[1])
+            tap(screen, "place:history")
+            assert screen.read(found[1], "text") == found[1]
+            fits(screen)
 
 
 def test_an_offer_names_its_first_and_last_day(number, folder):

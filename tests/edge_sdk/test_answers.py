@@ -8,7 +8,7 @@ import math
 import pytest
 
 from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached
-from edge_sdk.presentation import given_answers
+from edge_sdk.presentation import given_answers, input_label
 from edge_sdk.timestamps import utc_text
 from protocol import envelope
 from protocol.campaign import open_campaign
@@ -263,6 +263,7 @@ def test_a_number_or_day_is_rounded_to_a_counted_value(open_device, domain, valu
     value that is counted."""
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))
+    assert input_label(device, campaign_id, device.preview(campaign_id, value).posterior.x) == kept
     device.answer(campaign_id, value)
     assert [one.label for one in given_answers(device, campaign_id)] == [kept]
 

@@ -13,7 +13,7 @@ import { reveals } from "./reveals.js";
  * The text that names the input of an answer, by the kind of the domain.
  * @type {{[kind: string]: string}}
  */
-const COUNTS = { number: "number.counts", buckets: "number.counts", date: "day.counts", items: "page.picked" };
+const COUNTS = { number: "number.counts", buckets: "number.counts", date: "day.counts", items: "review.picked" };
 
 /**
  * An answer as text for a person.
