@@ -104,7 +104,7 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     reason."""
     shown = run(capsys, "audit", "c.campaign")
     assert "  ldp: 1 nat\n" in shown
-    assert "  geo: a domain of kind values has no distance" in shown
+    assert "  geo: the domain defines no distance between values" in shown
     assert "largest probability of an answer after one report, at most: " in shown
     (folder / "fifths.campaign").write_bytes(campaign(domain=Buckets.of([0, 1, 2, 3, 4])))
     # One fifth as a float is above one fifth, and would be rounded up to 20.1%.
