@@ -215,8 +215,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
             "follow",
             joining.follow,
             "join and agree to the study's next campaign, if it closes later, costs no more, and has the same or a "
-            "stricter promise; otherwise only its title, languages, schedule, minimum number of devices and mechanism "
-            "may differ",
+            "stricter promise; apart from this, only its title, languages, schedule, minimum number of devices and "
+            "mechanism may differ",
         )
     )
     addressed = campaign(
