@@ -43,9 +43,9 @@ from protocol.errors import BadData
 from protocol.report import Enrolment
 
 MAX_UPLOAD_BYTES = 2**18
-"""Maximum size of an upload in bytes; a device's outbox contains no more."""
+"""Default of --max-bytes, the maximum size of an upload; a device's outbox contains no more."""
 PER_MINUTE = 60
-"""Rate limit in requests per client and minute; see ``Limits``."""
+"""Default of --per-minute, the number of requests allowed per client and minute; see ``Limits``."""
 PATIENCE = 30.0
 PACE = 4096
 """Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""

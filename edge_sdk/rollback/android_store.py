@@ -6,8 +6,8 @@ folders restored on the same phone cannot be decrypted either.
 
 The key is not replaced with every answer. The Keystore's chip may need a tenth of a second or more for a new key; a
 signature and a commit take a hundredth. So a copy restored on the same phone is detected if the key was replaced after
-the copy was made. Any other copy is detected only if the file system distinguishes a file from its copy
-(host_identity).
+the copy was made. Any other copy on the same phone is detected only if the file system distinguishes a file from
+its copy (host_identity).
 
 This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
 Keystore in memory that has the same methods, and has not been run on a phone.
