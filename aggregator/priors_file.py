@@ -200,11 +200,12 @@ def _level(cell: str, max_level: int, location: str) -> int:
     try:
         level = exact.level_from(cell)
     except ValueError:
-        raise ValueTableError(f"{location}: {EPSILON} must be a number of nats") from None
+        raise ValueTableError(f"{location}: {EPSILON} must be a number of nats (see docs/GLOSSARY.md)") from None
     if not exact.MIN_LEVEL <= level <= max_level:
         minimum = exact.nats(exact.MIN_LEVEL)
         raise ValueTableError(
-            f"{location}: {EPSILON} must be from {minimum:g} to the campaign's {exact.in_nats(max_level)}"
+            f"{location}: {EPSILON} must be from {minimum:g} to the campaign's {exact.in_nats(max_level)} "
+            "(nats: see docs/GLOSSARY.md)"
         )
     return level if level < max_level else 0
 

@@ -218,7 +218,10 @@ class Enrolment:
                 f"an enrolment in this campaign must declare a prior of {size} values, not of {len(self.prior or ())}"
             )
         if self.personal_level >= campaign.notion.level:
-            raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(campaign.notion.level)}")
+            raise ReportError(
+                f"a personal level must be below the campaign's, {exact.in_nats(campaign.notion.level)} "
+                "(nats: see docs/GLOSSARY.md)"
+            )
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -139,7 +139,9 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     budgets: list[int] = []
     named = {
         _input(section, "budgets", domain, label): _nats(section, "budgets", value)
-        for label, value in section.take("budgets", dict, "a table of values and their budgets in nats").items()
+        for label, value in section.take(
+            "budgets", dict, "a table of values and their budgets in nats (see docs/GLOSSARY.md)"
+        ).items()
     }
     others = section.take("default", (int, Decimal), "the budget of every other value", Decimal(0))
     default = _nats(section, "default", others)
@@ -177,7 +179,8 @@ def _nats(section: Section, key: str, value: object) -> int:
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         minimum, maximum = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
         raise DraftError(
-            f"{section.entry(key)}: a budget must be from {minimum:g} to {maximum:g} nats, not {toml_text(value)}"
+            f"{section.entry(key)}: a budget must be from {minimum:g} to {maximum:g} nats, not {toml_text(value)} "
+            "(nats: see docs/GLOSSARY.md)"
         )
     return budget
 
@@ -198,7 +201,7 @@ def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> N
 
 
 def _level(section: Section) -> int:
-    level = exact.level_from(section.number("epsilon", "a number of nats, such as 1.0"))
+    level = exact.level_from(section.number("epsilon", "a number of nats (see docs/GLOSSARY.md), such as 1.0"))
     try:
         notions.require_level(level)
     except BadData as error:
@@ -218,7 +221,7 @@ def _radius(prior: Section) -> int:
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
-    expected = "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
+    expected = "a CSV file of k rows of k levels in nats (see docs/GLOSSARY.md), inf for a pair without protection"
     file = section.file("matrix", expected, folder)
     with csv_rows(file) as lines:
         rows = [row for row in lines if row]
@@ -241,7 +244,7 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
     except ValueError:
         raise DraftError(
             f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} must be a number of nats or inf, not "
-            f"{toml_text(cell)}"
+            f"{toml_text(cell)} (nats: see docs/GLOSSARY.md)"
         ) from None
 
 

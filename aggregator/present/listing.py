@@ -249,7 +249,7 @@ def release_table(release: Release) -> Table:
     if release.l is not None:
         diverse = f", the number of sensitive values in the equivalence class of {like(release.least_diverse)}"
         rows.append(("l", f"{release.l:,}{diverse if release.least_diverse else ''}"))
-    return _pairs(rows)
+    return _pairs(rows, GLOSSARY)
 
 
 def ingest_table(result: IngestResult) -> Table:

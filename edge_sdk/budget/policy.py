@@ -81,7 +81,9 @@ def factor(nanonats: int, point: str, group: str) -> str:
 def _nanonats(nats: float) -> int:
     level = exact.level_from(nats)
     if not 0 <= level <= MAX_NATS * exact.NANONATS:
-        raise ValueError(f"a cap must be from 0 to {MAX_NATS} nats, not {exact.in_nats(level)}")
+        raise ValueError(
+            f"a cap must be from 0 to {MAX_NATS:,} nats, not {exact.in_nats(level)} (nats: see docs/GLOSSARY.md)"
+        )
     return level
 
 

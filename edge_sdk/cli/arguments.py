@@ -102,7 +102,7 @@ def nats_from(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError("must be a number of nats, such as 0.5") from None
+        raise argparse.ArgumentTypeError("must be a number of nats (see docs/GLOSSARY.md), such as 0.5") from None
 
 
 def whole_number(text: str) -> int:

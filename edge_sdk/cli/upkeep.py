@@ -30,7 +30,10 @@ def budget(options: argparse.Namespace) -> Printed:
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
-        raise Usage("--window must be whole seconds and nats, for example --window 86400 1.5") from None
+        raise Usage(
+            "--window needs a whole number of seconds and a number of nats (see docs/GLOSSARY.md), for example "
+            "--window 86400 1.5"
+        ) from None
     try:
         policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
     except ValueError as error:

@@ -7,7 +7,7 @@
     follow = false                          # true: also agree to the study's next campaign (see succession)
 
     [budget]                                # caps; once stored, they can only be lowered
-    lifetime = 8.0                          # nats
+    lifetime = 8.0                          # nats (see docs/GLOSSARY.md)
     per_campaign = 4.0                      # nats
     window = [86400, 1.0]                   # cap for any interval: seconds, nats
 
@@ -307,9 +307,9 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
 
 
 def _budget(table: _ConfigTable) -> BudgetPolicy:
-    lifetime = table.number("lifetime", "must be a cap in nats, a number")
-    per_campaign = table.number("per_campaign", "must be a cap in nats, a number")
-    window, expected = table.pick("window"), "must be [seconds, nats], two numbers"
+    lifetime = table.number("lifetime", "must be a cap in nats (see docs/GLOSSARY.md), a number")
+    per_campaign = table.number("per_campaign", "must be a cap in nats (see docs/GLOSSARY.md), a number")
+    window, expected = table.pick("window"), "must be [seconds, nats], two numbers (nats: see docs/GLOSSARY.md)"
     table.close("lifetime, per_campaign, window")
     if window is not None and (
         not isinstance(window, list)

@@ -51,7 +51,8 @@ class Classes(Notion):
         if self.level != max(notion.level for notion in self.notions):
             raise NotionError(
                 "the level must be the largest of the classes' levels, "
-                f"{exact.in_nats(max(notion.level for notion in self.notions))}, not {exact.in_nats(self.level)}"
+                f"{exact.in_nats(max(notion.level for notion in self.notions))}, not {exact.in_nats(self.level)} "
+                "(nats: see docs/GLOSSARY.md)"
             )
         if len({notion.input_count for notion in self.notions} - {None}) > 1:
             raise NotionError("the notions of the classes have different numbers of values: give them equal numbers")

@@ -76,7 +76,7 @@ class Graded(Pairwise):
         if self.level != largest:
             raise NotionError(
                 f"the declared level must be {exact.in_nats(largest)}, the largest bound of a pair, not "
-                f"{exact.in_nats(self.level)}"
+                f"{exact.in_nats(self.level)} (nats: see docs/GLOSSARY.md)"
             )
 
     @staticmethod
@@ -103,7 +103,10 @@ class Graded(Pairwise):
         unknown = set().union(*bounded or ()) - known
         if unknown:
             level = exact.in_nats(min(unknown))
-            raise NotionError(f"a pair has a budget of {level}, but no value has this budget: leave the pair out")
+            raise NotionError(
+                f"a pair has a budget of {level} (nats: see docs/GLOSSARY.md), but no value has this budget: leave the "
+                "pair out"
+            )
         counts = Counter(budgets)
         several = {number for number in classes if counts[levels[number]] > 1}
         every = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]

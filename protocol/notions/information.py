@@ -122,8 +122,8 @@ class Lip(Notion):
             raise Uncertified(
                 f"the channel's level is {exact.in_nats(level.nanonats)} for a prior within the radius "
                 f"{exact.decimal_text(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
-                f"{exact.in_nats(self.level)} (output {channel.spelled(level.y or 0)}): declare a higher level or a "
-                "smaller radius, or choose a channel with more noise"
+                f"{exact.in_nats(self.level)} (output {channel.spelled(level.y or 0)}; nats: see docs/GLOSSARY.md): "
+                "declare a higher level or a smaller radius, or choose a channel with more noise"
             )
         return level.nanonats
 

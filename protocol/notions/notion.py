@@ -138,7 +138,8 @@ class Notion(ABC):
                 f"the channel's level under {self.name} is {exact.in_nats(audited)}, above the bound of "
                 f"{exact.in_nats(self.bound_of(witness))} (input {witness.x}"
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
-                + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
+                + f", output {channel.spelled(witness.y)}; nats: see docs/GLOSSARY.md): declare a higher level, or "
+                "choose a channel with more noise"
             )
         ldp = audited if self.name == "ldp" else self.ldp_level(channel)
         return Certificate(self.level, audited, ldp, witness, self.lip_levels_add, self.ball_level(channel))
@@ -260,5 +261,5 @@ def require_level(level: int, subject: str = "epsilon") -> None:
     if not exact.MIN_LEVEL <= level <= exact.MAX_LEVEL:
         raise NotionError(
             f"{subject} must be from {exact.nats(exact.MIN_LEVEL):g} to {exact.nats(exact.MAX_LEVEL):g} nats, "
-            f"not {exact.in_nats(level)}"
+            f"not {exact.in_nats(level)} (nats: see docs/GLOSSARY.md)"
         )

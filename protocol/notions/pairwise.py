@@ -246,13 +246,13 @@ class Matrix(Pairwise):
                     maximum = exact.nats(exact.MAX_LEVEL)
                     raise NotionError(
                         f"a level of row {x} must be unbounded or lie in 0 .. {maximum:g} nats, "
-                        f"not {exact.in_nats(level)}"
+                        f"not {exact.in_nats(level)} (nats: see docs/GLOSSARY.md)"
                     )
         largest = max(max(row) for row in self.levels)
         if self.level != largest:
             raise NotionError(
                 f"the declared level must be {exact.in_nats(largest)}, the largest finite entry of the matrix, not "
-                f"{exact.in_nats(self.level)}"
+                f"{exact.in_nats(self.level)} (nats: see docs/GLOSSARY.md)"
             )
 
     @property
@@ -288,8 +288,8 @@ class Matrix(Pairwise):
         if largest == 0:
             if any(0 in row[:cell] + row[cell + 1 :] for cell, row in enumerate(rows)):
                 raise NotionError(
-                    f"{self.name} bounds inputs of a view by 0 nats only, and its level must be above 0: raise a bound "
-                    "between two of the view's groups, or choose other groups"
+                    f"{self.name} bounds inputs of a view by 0 nats only (see docs/GLOSSARY.md), and its level "
+                    "must be above 0: raise a bound between two of the view's groups, or choose other groups"
                 )
             raise NotionError(
                 f"{self.name} bounds no two inputs of a view, so it would protect nothing: bound values of two of the "

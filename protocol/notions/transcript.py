@@ -132,7 +132,7 @@ class TranscriptPrior(Notion):
         if level is None or not exact.satisfies(loss.numerator, loss.denominator, self.level):
             raise Uncertified(
                 f"after this transcript, the rule's channel does not satisfy the campaign's level of "
-                f"{exact.in_nats(self.level)}: the device must not answer"
+                f"{exact.in_nats(self.level)} (nats: see docs/GLOSSARY.md): the device must not answer"
             )
         return Certificate(self.level, level, self.ldp_level(channel), loss, self.lip_levels_add)
 

@@ -221,7 +221,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "", ("send",)),
         (2, "invalid cap", ("budget", "--lifetime", "nan")),
         (2, "invalid cap", ("budget", "--window", "0", "1")),
-        (2, "whole seconds and nats", ("budget", "--window", "a", "1")),
+        (2, "whole number of seconds and a number of nats (see docs/GLOSSARY.md)", ("budget", "--window", "a", "1")),
         (2, "not UTF-8", ("run", "c.campaign")),
     ]
     for code, text, arguments in expected:

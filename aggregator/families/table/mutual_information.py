@@ -72,7 +72,7 @@ def mutual_information_table(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
             else f"the bound on the mutual information must be above {ROUNDING_RESERVE:g} nats, not "
-            f"{exact.in_nats(bound)}"
+            f"{exact.in_nats(bound)} (nats: see docs/GLOSSARY.md)"
         )
     r = distribution
     for _ in range(45):

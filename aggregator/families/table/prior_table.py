@@ -100,7 +100,8 @@ def certified_table(notion: Lip, mixture_of: Callable[[float], Mixture]) -> Tabl
             continue
         return table
     raise Uncertified(
-        f"no rounding of the best table satisfies {exact.in_nats(notion.level)}: choose another mechanism"
+        f"no rounding of the best table satisfies {exact.in_nats(notion.level)} (nats: see docs/GLOSSARY.md): choose "
+        "another mechanism"
     )
 
 
