@@ -6,7 +6,7 @@
  */
 
 import { BudgetRefused } from "./errors.js";
-import { natsText, total } from "./exact.js";
+import { inNats, total } from "./exact.js";
 import { carriedAfter, committed, overall, spent } from "./ledger.js";
 
 /** @typedef {import("./store.js").State} State */
@@ -93,8 +93,8 @@ function requireUnder(cap, held, wanted, may, remedy) {
   const left = cap.nanonats - held;
   if (left < wanted)
     throw new BudgetRefused(
-      `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)} (nats: see docs/GLOSSARY.md): ${remedy}`,
+      `${may} ${inNats(wanted)}, but ${nameOf(cap)} leaves ` +
+        `${inNats(left > 0n ? left : 0n)} of ${inNats(cap.nanonats)} (nats: see docs/GLOSSARY.md): ${remedy}`,
     );
 }
 
@@ -149,7 +149,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > cap.nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it (nats: see docs/GLOSSARY.md): ${FORGET}`,
+        `${nameOf(cap)} was lowered to ${inNats(cap.nanonats)}, below the ${inNats(held)} counted against it (nats: see docs/GLOSSARY.md): ${FORGET}`,
       );
   }
 }

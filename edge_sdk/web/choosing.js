@@ -9,7 +9,7 @@ import { requireRoom } from "./caps.js";
 import { keyOf } from "./channels/key.js";
 import { introduces, record } from "./consent.js";
 import { ENROLMENT, sealedLength } from "./envelope.js";
-import { mostCost } from "./notions/information.js";
+import { maxCost } from "./notions/information.js";
 import { levelFrom } from "./notions/notion.js";
 import { requireSpace } from "./outbox.js";
 import { candidatePriors, choiceChannel, nearestPrior } from "./personal.js";
@@ -75,7 +75,7 @@ export function choosePrior(device, id, level, history) {
     const [listed, nanonats] = [candidatePriors(own.size), levelFrom(level)];
     let [declared, charged] = [kept.declared, 0n];
     if (!declared) {
-      const most = joined.committing(mostCost(own, listed, view.channel), view.index);
+      const most = joined.committing(maxCost(own, listed, view.channel), view.index);
       requireRoom(state, kept, [most], now, nanonats);
       requireIntroduction(decision);
       const counts = await countsFor(device, decision, history);

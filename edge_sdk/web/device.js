@@ -309,7 +309,8 @@ export class Device {
   }
 
   /**
-   * The possible disclosure of an answer by one report; nothing is drawn, charged or stored.
+   * The possible disclosure of an answer by one report; nothing is drawn, charged or stored. In Python it is a
+   * part of `preview`.
    * @param {Uint8Array} id
    * @param {Answer} [value] the answer that the person considers; by default the answer that a report can
    * make most probable
@@ -320,8 +321,8 @@ export class Device {
     return revealsOf(...(await this.found(id)), this.now, value);
   }
 
-  /** Equal weights for all values, by label: a prior that reveals nothing about the person. @param {Uint8Array} id */
-  async evenPrior(id) {
+  /** The uniform prior, a weight for each label; it reveals nothing about the person. @param {Uint8Array} id */
+  async uniformPrior(id) {
     const { domain } = (await this.member(id)).campaign;
     return Object.fromEntries(Array.from({ length: domain.size }, (_, x) => [domain.label(x), 1]));
   }

@@ -5,7 +5,7 @@ export const MAX_LEVEL = 2n * 10n ** 10n;
 const NANONATS = 10n ** 9n;
 
 /** A level with its unit, exactly. @param {bigint} nanonats */
-export function natsText(nanonats) {
+export function inNats(nanonats) {
   const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
   return `${nanonats / NANONATS}${digits && "."}${digits} nat${nanonats === NANONATS ? "" : "s"}`;
 }

@@ -4,7 +4,7 @@ import { Blocks } from "../channels/blocks.js";
 import { keyOf } from "../channels/key.js";
 import { array } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { larger, largest, natsText } from "../exact.js";
+import { inNats, larger, largest } from "../exact.js";
 import { Notion, certify, levelFrom } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -18,7 +18,7 @@ export function classesFrom(wire, notionFrom) {
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
   const refused = notions.find(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name));
   if (refused) throw new NotionError(`a class cannot have the notion ${refused.name}: choose one without classes, declared priors and transcripts`);
-  if (largestLevel(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${natsText(largestLevel(notions))}, not ${natsText(level)}`);
+  if (largestLevel(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${inNats(largestLevel(notions))}, not ${inNats(level)}`);
   return new Classes(wire, notions);
 }
 

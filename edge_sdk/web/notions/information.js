@@ -6,7 +6,7 @@ import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, largest, levelOf, natsText, satisfies, total } from "../exact.js";
+import { ceilDiv, expLower, gcd, inNats, largest, levelOf, satisfies, total } from "../exact.js";
 import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, withinLevel, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
@@ -175,7 +175,7 @@ export class DeclaredPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${natsText(this.level)}`);
+    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${inNats(this.level)}`);
   }
 
   /**
@@ -221,7 +221,7 @@ export class DeclaredPrior extends Notion {
  * in the order of their weights cost the same.
  * @param {DeclaredPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
  */
-export function mostCost(notion, priors, campaigns) {
+export function maxCost(notion, priors, campaigns) {
   const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));
   const costs = [...different.values()].map((prior) => {
     const rule = ruleFor(prior.map(BigInt), notion.level);

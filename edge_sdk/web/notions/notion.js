@@ -2,7 +2,7 @@
 
 import { requireAffordable } from "../effort.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { MAX_LEVEL, MIN_LEVEL, levelOf, natsText } from "../exact.js";
+import { MAX_LEVEL, MIN_LEVEL, inNats, levelOf } from "../exact.js";
 import { big } from "../codec.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -140,7 +140,7 @@ export function provedLevel({ n, d }, bound, where) {
  */
 export function withinLevel(level, bound, where = "") {
   if (level > bound)
-    throw new Uncertified(`the channel's level${where} is ${natsText(level)}, above the bound, ${natsText(bound)} (nats: see docs/GLOSSARY.md): declare a higher level, or choose a channel with more noise`);
+    throw new Uncertified(`the channel's level${where} is ${inNats(level)}, above the bound, ${inNats(bound)} (nats: see docs/GLOSSARY.md): declare a higher level, or choose a channel with more noise`);
   return level;
 }
 

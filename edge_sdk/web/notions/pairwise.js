@@ -4,7 +4,7 @@
 
 import { array, big, integer, integers, requireIncreasing } from "../codec.js";
 import { NotionError } from "../errors.js";
-import { MAX_LEVEL, largest, natsText } from "../exact.js";
+import { MAX_LEVEL, inNats, largest } from "../exact.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Notion, levelFrom, provedLevel, upTo } from "./notion.js";
 
@@ -104,7 +104,7 @@ export function pairwise(wire) {
     if (row[x]) throw new NotionError(`the diagonal of a matrix of levels must be 0, and row ${x} has ${row[x]} there`);
   });
   const most = largest(rows.flat());
-  if (most !== level) throw new NotionError(`the declared level must be the largest finite entry of the matrix, ${natsText(most)}, not ${natsText(level)}`);
+  if (most !== level) throw new NotionError(`the declared level must be the largest finite entry of the matrix, ${inNats(most)}, not ${inNats(level)}`);
   return matrix(wire, level, rows);
 }
 
@@ -188,7 +188,7 @@ function gradedOf(wire, level, budgets, classes, open) {
   );
   if (!bounds.length) throw new NotionError(`${wire[0]} bounds no pair of values, so it would protect nothing: bound at least one`);
   const found = largest(bounds.map(([, , bound]) => bound));
-  if (level !== null && level !== found) throw new NotionError(`the declared level must be the largest bound of a pair, ${natsText(found)}, not ${natsText(level)}`);
+  if (level !== null && level !== found) throw new NotionError(`the declared level must be the largest bound of a pair, ${inNats(found)}, not ${inNats(level)}`);
   const notion = new Pairwise(wire, found, classes, bounds);
   notion.carriesViews = !open.size;
   notion.coarseningSteps = 4 * (notion.inputCount ?? 0);

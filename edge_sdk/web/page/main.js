@@ -152,7 +152,7 @@ export class Visit {
    */
   async agree(asClass) {
     const { needsPrior } = await this.terms();
-    await this.device.consent(this.id, { asClass, prior: needsPrior ? await this.device.evenPrior(this.id) : undefined });
+    await this.device.consent(this.id, { asClass, prior: needsPrior ? await this.device.uniformPrior(this.id) : undefined });
     await this.next();
   }
 
