@@ -122,7 +122,7 @@ def claimed_errors(setting: Setting) -> ExperimentResult:
             )
         )
     verdict = (
-        f"Of the published channel's claimed gain over the prior, the valid optimum reaches {min(shares):.0%} to "
-        f"{max(shares):.0%}: less if a yes is rarer, and less if eps is smaller."
+        "The paper claims that its channel has a smaller error than the prior alone. The valid optimum reaches "
+        f"{min(shares):.0%} to {max(shares):.0%} of this reduction: less if a yes is rarer, and less if eps is smaller."
     )
     return ExperimentResult((), tuple(findings), verdict)
