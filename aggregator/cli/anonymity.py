@@ -64,7 +64,7 @@ def anonymity(
             "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"
         )
     if at_least_l is not None and release.l is None:
-        raise click.UsageError("--at-least-l needs --sensitive")
+        raise click.UsageError("--at-least-l needs --sensitive: name the sensitive column, or leave out --at-least-l")
     if as_json:
         printing.print_json(release.as_json())
     else:

@@ -36,7 +36,9 @@ from protocol.campaign import Campaign
     "--quantiles", metavar="P,...", help="Ordered values: the differences of these quantiles, for example .1,.5,.9."
 )
 @click.option("--cdf", is_flag=True, help="Ordered values: the difference of the cumulative distribution functions.")
-@click.option("--bins", metavar="V,...", help="Ordered values: the differences of the shares between these values.")
+@click.option(
+    "--bins", metavar="V,...", help="Ordered values: for each bin between these values, the difference of its share."
+)
 @click.option("--mean", is_flag=True, help="Numbers or dates: the difference of the means.")
 @click.option("--question", metavar="NAME", help="Form: the differences of one question's shares.")
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the differences of the table of two questions.")

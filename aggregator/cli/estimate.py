@@ -107,7 +107,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option("--between", metavar="A,B", help="The share of people whose value is from A to B, both included.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option(
-    "--weights", type=arguments.existing, help="CSV value,weight: the sum of the weights of all people's answers."
+    "--weights",
+    type=arguments.existing,
+    help="CSV value,weight: a weight for each answer; estimate the sum of all people's weights.",
 )
 @click.option(
     "--coefficients",
@@ -129,8 +131,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--forged",
     type=WholeNumber(1, options.MAX_PEOPLE),
-    help="Print how far this number of forged reports could move a share. It is a number of outputs if a report may "
-    "have several, and a number of devices in a campaign with transcripts.",
+    help="Print how far this number of forged reports could move a share. The number counts outputs if a report may "
+    "have several, and devices in a campaign with transcripts.",
 )
 @options.engine
 @arguments.in_study

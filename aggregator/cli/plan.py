@@ -86,8 +86,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
     "--within", "distances", type=RealNumber(min=1e-9), multiple=True,
     help="For numbers, dates and ordered values: target error of the deciles and of the mean, in the unit of the "
     "numbers, in days or in steps; may be repeated. "
-    "[default: a hundredth of the range, but at least a quarter of a step; the quarter does not apply if devices round "
-    "at random]",
+    "[default: a hundredth of the range; unless devices round at random, at least a quarter of a step]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
 @options.plot("the error of each mechanism against epsilon")
@@ -113,8 +112,8 @@ def plan(
     list the chosen one first. Errors are exact, except those of deciles, distributions and ranges, which are simulated.
 
     Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
-    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. The
-    tables of a form, of classes and of views use the mechanism that the draft names; all other tables ignore this name.
+    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. If
+    the draft names a mechanism, only the tables of a form, of classes and of views are for this mechanism.
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
     the expected error of each question and the associations that can be found. For classes of people, the tables have
@@ -160,9 +159,12 @@ def plan(
             return
         full_question = draft_question(document, folder)
     elif radius is not None and prior is None:
-        raise click.UsageError("--radius needs --prior")
+        raise click.UsageError("--radius needs --prior: name the CSV file of the prior, or leave out --radius")
     elif epsilon is None:
-        raise click.UsageError(f"--{'values' if ends is None else 'number'} needs --epsilon")
+        option = "values" if ends is None else "number"
+        raise click.UsageError(
+            f"--{option} needs --epsilon, the privacy level (nats: see docs/GLOSSARY.md), such as --epsilon 1"
+        )
     else:
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
