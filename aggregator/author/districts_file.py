@@ -176,10 +176,10 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
                 low, high = -((first_y - y1) // step), -((first_y - y2) // step)
                 for row in range(max(low, 0), min(high, grid.rows)):
                     y = first_y + row * step
-                    # Count the centres west of the crossing: this is a quotient of integers, rounded up.
+                    # Exact, because this is a quotient of integers, rounded up.
                     reach = (x1 - first_x) * (y2 - y1) + (x2 - x1) * (y - y1)
-                    west = -(-reach // (step * (y2 - y1)))
-                    crossed[row, min(max(west, 0), grid.columns)] += 1
+                    centres_west = -(-reach // (step * (y2 - y1)))
+                    crossed[row, min(max(centres_west, 0), grid.columns)] += 1
         east = np.cumsum(crossed[:, ::-1], axis=1)[:, ::-1]
         inside |= east[:, 1:] % 2 == 1
     return inside

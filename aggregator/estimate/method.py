@@ -80,8 +80,8 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     Measurements (k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five distributions, total variation distance): if the
     noise is above a quarter of 1/k, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
     (geometric means). With less noise, it is .89 to .99 times that of the projection (geometric means), and at most
-    1.15 times for these five distributions. Another distribution is worse: if few values have all the people and few of
-    these values stand out from the noise, the error of empirical Bayes is 1.5 times that of the projection (k = 32).
+    1.15 times for these five distributions. Empirical Bayes is worse if all people have one of a few values, and the
+    noise hides most of these values: its error is then 1.5 times that of the projection (k = 32).
 
     Estimates for ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between
     values with equal estimates, regardless of their order, so it is worse for ordered values. In measurements (k = 16,

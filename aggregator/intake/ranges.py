@@ -2,10 +2,10 @@
 
 Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are malformed. The
 reader of a range that starts in the middle of a file guesses this state. From their first common envelope on, this
-reader and a reader of the whole file find the same envelopes. Their first common envelope is the first that the reader
-of the range finds, unless a payload contains bytes that look like an envelope. If the guess was wrong, which only such
-payloads and malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the
-malformed items equal those of a reader of the whole file, for any bytes.
+reader and a reader of the whole file find the same envelopes. Usually this is the first envelope that the reader of the
+range finds; it is a later one only if a payload contains bytes that look like an envelope. If the guess was wrong,
+which only such payloads and malformed bytes can cause, the range is read again from its true beginning. Therefore the
+cuts and the malformed items equal those of a reader of the whole file, for any bytes.
 
 ``framing`` finds the envelopes.
 """

@@ -139,11 +139,11 @@ class Structure:
         return 2 * self.channel.output_count * (self.channel.input_count + COLUMN_STEPS)
 
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Yield columns, among them the worst for every prior near ``prior``.
+        """Yield columns, among them the worst columns for every prior near ``prior``.
 
-        A column is the worst if one of its weights, divided by the column's marginal, is the largest or the least of
-        all. The priors near ``prior`` form a ball: each differs from it by at most some total variation. The weights of
-        a column may have been multiplied by a common factor.
+        The worst columns contain the largest and the smallest quotient weight / marginal of all columns. The priors
+        near ``prior`` form a ball: each differs from it by at most some total variation. The weights of a column may
+        have been multiplied by a common factor.
 
         Args:
             prior: ``input_count`` positive integers.
