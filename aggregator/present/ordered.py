@@ -34,9 +34,8 @@ def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
     """
     estimate = statistics.estimate
     points = f" · the distribution function at {quantity(len(statistics.cdf), 'value')}" if statistics.cdf else ""
-    table = new_table(
-        title_with_unit(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points} · docs/GLOSSARY.md")
-    )
+    caption = Text(f"{subtitle(estimate, estimate.size)}{points} · terms: docs/GLOSSARY.md")
+    table = new_table(title_with_unit(estimate.campaign), caption)
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * estimate.confidence:.4g}% interval")

@@ -154,7 +154,7 @@ class ShareBar:
 
 
 def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
-    lines = [f"{subtitle(estimate, shown)} · method {estimate.method} (docs/ESTIMATES.md, docs/GLOSSARY.md)"]
+    lines = [f"{subtitle(estimate, shown)} · method {estimate.method} (docs/ESTIMATES.md) · terms: docs/GLOSSARY.md"]
     if estimate.class_name is not None:
         lines.insert(0, f"only people of the class {estimate.class_name}")
     if estimate.pool == "precision":
