@@ -106,7 +106,8 @@ def readable_terms(terms: Printed) -> Printed:
 
 
 def _label(name: str) -> str:
-    return LABELS.get(name, name.replace("_", " "))
+    # Other names, such as those of files, are printed unchanged.
+    return LABELS.get(name, name.replace("_", " ") if name.isidentifier() else name)
 
 
 def _rows(name: str, mapping: dict[str, object]) -> list[str]:
@@ -120,7 +121,7 @@ def _has_nats(name: str, value: object) -> bool:
         return any(_has_nats(*item) for row in value if isinstance(row, dict) for item in row.items())
     if isinstance(value, dict):
         return any(_has_nats(name, entry) for entry in value.values())
-    return name in NATS and isinstance(value, int | float)
+    return name in NATS and isinstance(value, int | float | str)  # doctor returns texts
 
 
 def _row(item: object) -> str:

@@ -141,7 +141,7 @@ def test_output_with_nats_names_the_glossary_once(run):
     ident = joined.split()[1]
     for command in (
         ["terms", ident], ["consent", ident], ["answer", ident, "none"], ["preview", ident], ["exposure", ident],
-        ["ledger"], ["budget"], ["audit", ident], ["audit", "c.campaign"],
+        ["ledger"], ["budget"], ["audit", ident], ["audit", "c.campaign"], ["doctor"],
     ):  # fmt: skip
         out = run(*command)[1]
         assert out.endswith(last), command
@@ -149,6 +149,14 @@ def test_output_with_nats_names_the_glossary_once(run):
         assert "GLOSSARY" not in run("--json", *command)[1], command
     for command in (["trust"], ["clock"], ["outbox"]):
         assert "GLOSSARY" not in run(*command)[1], command
+
+
+def test_names_of_files_are_printed_unchanged():
+    """Only a name that is one word of code gets spaces for its underscores."""
+    assert lines_for_people({"journal_mode": "wal", "mode of my_folder": "0700"}) == [
+        "journal mode: wal",
+        "mode of my_folder: 0700",
+    ]
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
