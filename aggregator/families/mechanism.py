@@ -140,7 +140,10 @@ def sufficient_ldp_level(notion: Notion) -> int | str:
     else:
         return f"it does not support notion {notion.name}"
     if level < exact.MIN_LEVEL:
-        return f"the smallest bound, {exact.in_nats(level)}, is below the smallest level that a channel may have"
+        return (
+            f"the smallest bound, {exact.in_nats(level)} (nats: see docs/GLOSSARY.md), is below the smallest level "
+            "that a channel may have"
+        )
     return min(level, exact.MAX_LEVEL)
 
 
