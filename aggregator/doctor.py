@@ -54,7 +54,7 @@ def check_up() -> list[CheckResult]:
         (
             "cores",
             lambda: (
-                f"{quantity(os.cpu_count() or 1, 'processor')}; an ingest verifies signatures on one thread for each"
+                f"{quantity(os.cpu_count() or 1, 'processor')}; an ingest uses a thread for each to verify signatures"
             ),
         ),
         ("dask", lambda: _optional("dask", ("dask", "distributed"), "--engine dask")),

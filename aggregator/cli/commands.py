@@ -72,7 +72,7 @@ COMMANDS = {
     "codes": CommandEntry(
         "codes",
         "Make single-use codes that admit devices to a campaign.",
-        "--study lib codes education --count 500 --out cards.pdf",
+        "--study lib codes members --count 500 --out cards.pdf",
     ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
     "ingest": CommandEntry("add_data", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),

@@ -1,8 +1,8 @@
 """The transcripts of one store: the earlier reports of campaigns whose next channel depends on them.
 
-A transcript is public, because its reports are public. The device stores it because the channel of the next report
-depends on it. Periods must increase: a study could not decode a second report for a period, or one for an earlier
-period.
+A transcript is not secret from the study, which has its reports. The device stores it because the channel of the next
+report depends on it. Periods must increase: a study could not decode a second report for a period, or one for an
+earlier period.
 
 campaigns/joined and protocol.notions.transcript derive the channel from the earlier reports.
 """

@@ -2,7 +2,7 @@
 
 A form is the product of its questions' domains. An input is a number in mixed radix, in which the first question is the
 most significant digit. There may be far too many inputs to list, so every computation uses the inputs of single
-questions. The map of a device's view lists the questions that the device asks, and an answer contains only these.
+questions. The map of a device's view lists the questions that the device is asked, and an answer contains only these.
 """
 
 from __future__ import annotations

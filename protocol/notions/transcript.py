@@ -1,8 +1,8 @@
 """Local information privacy with transcripts: each report's channel is derived from the device's earlier reports.
 
-A device's reports in a campaign are public, so everyone can compute an observer's posterior. The rule derives the next
-channel from that posterior, in exact integers. Then each report changes the logarithm of a value's probability by at
-most the level, and t reports change it by at most t times the level:
+The notion assumes an observer who knows all reports of the device in the campaign, and so can compute a posterior. The
+rule derives the next channel from that posterior, in exact integers. Then each report changes the logarithm of a
+value's probability by at most the level, and t reports change it by at most t times the level:
 
     P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
 

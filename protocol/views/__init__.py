@@ -1,4 +1,4 @@
-"""Views: public coarsenings of the answer, one of which each device uses, chosen by its public key (SPEC 7.3).
+"""Views: parts of the answer that devices are asked for; a device's public key decides its view (SPEC 7.3).
 
 ``view`` defines the views of a campaign, their wire form and the choice of a device's view, and ``maps`` the
 coarsenings. ``certificate`` computes the certificates of all views.

@@ -1,7 +1,7 @@
 """Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3).
 
-Every campaign has views, so one path through the code serves all campaigns. A plain campaign has a single view, which
-leaves the answer unchanged, and its wire form is the channel alone.
+One path through the code serves all campaigns: a plain campaign, whose author asks for no views, has a single ``View``
+that leaves the answer unchanged. Its wire form is the channel alone.
 
 The module ``certificate`` certifies a view's channel.
 """

@@ -187,7 +187,7 @@ def _recipe(question: PlannedQuestion) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "graded",
-        "a point of a projective space, with more noise for a smaller budget, log2 k bits",
+        "a point of a projective space, with more noise for a smaller budget, about log2 k bits",
         "halftruth, for an open problem of Gu et al. 2020",
         TRANSFORM,
         _recipe,

@@ -29,7 +29,7 @@ def _truth(level: int) -> int:
 MECHANISMS = (
     Mechanism(
         "hadamard",
-        "a column of Hadamard's matrix, whose entry for the true value is more often +1 than -1, log2 k bits",
+        "a column of Hadamard's matrix, whose entry for the true value is more often +1 than -1, about log2 k bits",
         "Acharya, Sun, Zhang 2019; Acharya et al. 2020",
         TRANSFORM,
         for_ldp_block_and_high_low(hadamard),

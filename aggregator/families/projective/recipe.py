@@ -166,5 +166,7 @@ def _recipe(question: PlannedQuestion) -> Recipe | str:
 
 
 MECHANISMS = (
-    Mechanism("projective", "a point of a projective space, log2 k bits", "Feldman et al. 2022", TRANSFORM, _recipe),
+    Mechanism(
+        "projective", "a point of a projective space, about log2 k bits", "Feldman et al. 2022", TRANSFORM, _recipe
+    ),
 )
