@@ -197,7 +197,8 @@ class CrossTable:
         return Association(statistic, threshold, (1 + int((null >= statistic).sum())) / (SIMULATED_TABLES + 1))
 
     def _simulated(self) -> Floats:
-        """Return the largest singular values of interactions simulated without association, shape (TABLES,)."""
+        """Return the largest singular values of interactions simulated without association:
+        (SIMULATED_TABLES,)."""
         view, rng = self.view, np.random.default_rng(self._seed)
         tables = self._draws(rng).reshape(SIMULATED_TABLES, *view.shape)
         rows, columns = (
@@ -209,7 +210,7 @@ class CrossTable:
         return norms
 
     def _draws(self, rng: np.random.Generator) -> Floats:
-        """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
+        """Return the unbiased shares of reports simulated without association, shape (SIMULATED_TABLES, k)."""
         view = self.view
         distribution = np.maximum(view.decoder.forward(self.unrelated.ravel()), 0)
         if view.decoder.one_hot:
@@ -225,7 +226,8 @@ class CrossTable:
         return shares
 
     def _margins(self, pooled: PooledQuestion, place: int, sums: Floats, rng: np.random.Generator) -> Floats:
-        """Return the pooled margins of the simulated tables, (TABLES, a), with normal errors for the other views."""
+        """Return the pooled margins of the simulated tables, (SIMULATED_TABLES, a), with normal errors for the other
+        views."""
         part = float(sum(w for w, view in zip(pooled.weights, pooled.views, strict=True) if view is self.view))
         mine = part**2 * self.view.variances[place].shown / self.view.reports
         errors = rng.normal(size=sums.shape) * np.sqrt(np.maximum(pooled.variances - mine, 0))

@@ -12,7 +12,7 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /** @typedef {import("./store.js").State} State */
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").Cap} Cap */
-/** @typedef {{seconds: number, nanonats: bigint}} Span a cap for any interval of this length */
+/** @typedef {{seconds: number, nanonats: bigint}} WindowCap a cap for any interval of this length */
 
 /**
  * The cost of a campaign, computed from its terms.

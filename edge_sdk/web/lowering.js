@@ -1,7 +1,7 @@
 /** The caps that a page sets. A cap can only be lowered; only the default lifetime cap may be replaced by a higher one. */
 
 /** @typedef {import("./store.js").Cap} Cap */
-/** @typedef {{lifetime?: bigint, campaign?: bigint, window?: import("./caps.js").Span}} Policy nanonats */
+/** @typedef {{lifetime?: bigint, campaign?: bigint, window?: import("./caps.js").WindowCap}} Policy nanonats */
 
 /** A million nats, in nanonats. */
 const MOST = 10n ** 15n;

@@ -7,7 +7,7 @@ import { Channel, Worst, bestTwo, sum } from "./channel.js";
 
 const S = 2n ** 32n;
 
-/** The weights of the bits that are not set. @param {bigint[]} weights of the bits that are */
+/** The weights of the bits that are not set. @param {bigint[]} weights those of the bits that are set */
 const unset = (weights) => weights.map((weight) => S - weight);
 
 /** Independent bits; each is 1 more often if its input is the true one. */

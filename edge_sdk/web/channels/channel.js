@@ -277,18 +277,18 @@ export const weightFrom = (value, what) => toBig(octets(value, what, ChannelErro
 
 /**
  * The largest inside weight that the outside weight allows, and the remainder of the row.
- * @param {bigint} outside @param {bigint} having number of outputs that an input prefers
- * @param {bigint} lacking number of outputs that it does not prefer
+ * @param {bigint} outside @param {bigint} support number of outputs that an input prefers
+ * @param {bigint} complement number of outputs that it does not prefer
  * @param {boolean} even true if the remainder must be 0
  */
-export function insideOf(outside, having, lacking, even) {
-  const rest = ONE - lacking * outside;
-  const inside = rest / having;
-  const remainder = rest - having * inside;
+export function insideOf(outside, support, complement, even) {
+  const rest = ONE - complement * outside;
+  const inside = rest / support;
+  const remainder = rest - support * inside;
   if (!(outside > 0n && outside < inside))
     throw new ChannelError(`the outside weight must be above 0 and below the inside weight ${inside}, not ${outside}`);
   if (even && remainder)
-    throw new ChannelError(`the outside weight must leave a multiple of ${having} for the inside weights: choose another outside weight`);
+    throw new ChannelError(`the outside weight must leave a multiple of ${support} for the inside weights: choose another outside weight`);
   if (remainder > inside - outside)
     throw new ChannelError("the remainder would make an output without the true input more likely than one with it: choose another outside weight");
   return { inside, remainder };
@@ -298,14 +298,14 @@ export function insideOf(outside, having, lacking, even) {
 export class SupportChannel extends Channel {
   /**
    * @param {any[]} wire @param {number} inputCount @param {number} outputCount
-   * @param {bigint} having number of outputs that an input prefers
-   * @param {bigint} lacking number of outputs that it does not prefer @param {boolean} even whether the remainder is 0
+   * @param {bigint} support number of outputs that an input prefers
+   * @param {bigint} complement number of outputs that it does not prefer @param {boolean} even whether the remainder is 0
    */
-  constructor(wire, inputCount, outputCount, having, lacking, even) {
+  constructor(wire, inputCount, outputCount, support, complement, even) {
     super(wire, inputCount, outputCount, 128, 16);
     this.outside = weightFrom(wire.at(-1), "the outside weight");
-    this.having = having;
-    const { inside, remainder } = insideOf(this.outside, having, lacking, even);
+    this.support = support;
+    const { inside, remainder } = insideOf(this.outside, support, complement, even);
     this.inside = inside;
     this.remainder = remainder;
   }
@@ -316,7 +316,7 @@ export class SupportChannel extends Channel {
    */
   placed(rand) {
     const u = toBig(rand);
-    const beyond = u - this.having * this.inside;
+    const beyond = u - this.support * this.inside;
     return /** @type {[bigint, boolean]} */ (beyond < 0n ? [u / this.inside, true] : [beyond, false]);
   }
 

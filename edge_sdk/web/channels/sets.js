@@ -20,10 +20,10 @@ export class SubsetSelection extends SupportChannel {
     const parts = array(wire, "a subset channel", ChannelError, 4);
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 3, 62);
     const d = integer(parts[2], "the size of a set", ChannelError, 2, k - 1);
-    const lacking = choose(k - 1, d);
-    super(wire, k, 2 ** k, choose(k - 1, d - 1), lacking, lacking === 1n);
+    const complement = choose(k - 1, d);
+    super(wire, k, 2 ** k, choose(k - 1, d - 1), complement, complement === 1n);
     this.ones = d;
-    this.lacking = lacking;
+    this.complement = complement;
     this.priorSteps = 16 * k ** 2;
   }
 
@@ -43,7 +43,7 @@ export class SubsetSelection extends SupportChannel {
   /** @param {number} x @param {Uint8Array} rand */
   sample(x, rand) {
     let [place, own] = this.placed(rand);
-    if (!own) place = place / this.outside < this.lacking ? place / this.outside : this.lacking - 1n;
+    if (!own) place = place / this.outside < this.complement ? place / this.outside : this.complement - 1n;
     let ones = (this.ones ?? 0) - Number(own);
     let word = 0n;
     for (let e = this.inputCount - 2; e >= 0; e--) {
@@ -65,8 +65,8 @@ export class SubsetSelection extends SupportChannel {
     const shared = choose(this.inputCount - 2, d - 2);
     // Another input has its remainder at the set of the first d inputs without it. If x is among the first d, this set
     // contains x whatever the other input is. Otherwise some of these sets lacks x, or there is no remainder.
-    const wrong = shared * this.inside + (this.having - shared) * this.outside + (x < d ? this.remainder : 0n);
-    return [this.having * this.inside, wrong, 1n << BigInt(this.scale)];
+    const wrong = shared * this.inside + (this.support - shared) * this.outside + (x < d ? this.remainder : 0n);
+    return [this.support * this.inside, wrong, 1n << BigInt(this.scale)];
   }
 
   /** @param {number[]} prior */
