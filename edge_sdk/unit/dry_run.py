@@ -60,7 +60,7 @@ def require_signed_address(configuration: Configuration, addresses: Sequence[str
     """Refuse a configured address that the campaign does not allow.
 
     Raises:
-        ConfigurationRefused: the campaign has signed addresses, and this is none of them.
+        ConfigurationRefused: the campaign has signed addresses, and the configured one is not among them.
     """
     if configuration.url is not None and addresses and address(configuration.url).text not in addresses:
         raise ConfigurationRefused(
