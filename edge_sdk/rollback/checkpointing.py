@@ -7,7 +7,7 @@ undone, since the charge and its report are already on the disk. The checkpoint 
 when the store is opened again; until then ``doctor`` reports the failure.
 
 The module checkpoint defines the format, key_store stores checkpoints, and store_identity compares them when a store is
-opened. ``store.sqlite.Hooks`` are the hooks that the store calls.
+opened. store/hooks defines the hooks that the store calls.
 """
 
 from __future__ import annotations

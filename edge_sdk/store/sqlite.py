@@ -8,7 +8,7 @@ A transaction is on the disk when it ends. Several processes may use a store; wh
     folder/device.checkpoint the checkpoint of the ledger (unless the key store keeps it elsewhere)
     folder/quarantine-1      a damaged database that ``adopt`` moved there, until a campaign is forgotten
 
-The module schema defines the tables, and records lists the owners of the rows.
+The module schema defines the tables, records lists the owners of the rows, and hooks defines the callbacks on changes.
 rollback/store_identity opens a folder and checks that it is the same store.
 """
 
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
 from edge_sdk.store import schema
@@ -34,6 +34,9 @@ from edge_sdk.store.sqlite_errors import (
     raising_store_errors,
     store_error,
 )
+
+if TYPE_CHECKING:
+    from edge_sdk.store.hooks import Hooks
 
 MEMORY = ":memory:"
 """Given in place of a folder for a store in memory, which is deleted when its process ends."""
@@ -50,37 +53,6 @@ QUICK_PAGES = 512
 UNATTRIBUTED = 0
 """Pseudo-campaign for spending that cannot be attributed to a campaign: see ``adopt``."""
 QUARANTINE = "quarantine-"
-
-
-class Hooks(Protocol):
-    """The callbacks of one open store, called in its transactions; ``rollback/checkpointing`` implements them."""
-
-    def before_commit(self) -> None:
-        """Write rows before a commit; they are part of the transaction, which an exception undoes."""
-
-    def after_commit(self) -> None:
-        """Update records outside the database, after a transaction is on the disk.
-
-        Raises:
-            StoreRestored: this store is an old copy.
-        """
-
-    def after_rollback(self) -> None:
-        """Discard the changes of a transaction that was rolled back."""
-
-    def after_compaction(self) -> None:
-        """Erase deleted bytes outside the database, after they were erased in the database.
-
-        Raises:
-            StoreError: some old bytes may still exist.
-        """
-
-    def describe(self) -> dict[str, str]:
-        """Return facts for ``doctor``, by a short description.
-
-        Raises:
-            StoreError, OSError: the key store cannot be read now.
-        """
 
 
 class _Transaction:
