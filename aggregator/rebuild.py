@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from aggregator.counting import periods
 from aggregator.intake import enrolments
 from aggregator.intake.files import batch_files
-from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.intake.ingest import IngestResult, Progress, ingest
 from aggregator.quantity import quantity
 from aggregator.receive import codes, inbox
 from aggregator.storage import tables
@@ -90,7 +90,7 @@ def rebuild(
     afresh: bool = False,
     count_revoked: bool = False,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Rebuilt:
     """Rebuild a study from the readable rows of an old one and from its sources.
 
@@ -146,7 +146,7 @@ class _Rebuilding:
     batches: list[StoragePath]
     now: int
     threads: int | None
-    progress: Callable[[int], None] | None
+    progress: Progress | None
     incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     copied: int = 0

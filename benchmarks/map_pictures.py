@@ -24,6 +24,7 @@ from protocol.campaign import Campaign
 
 PICTURES = page.PAGE.parent / "pictures"
 PEOPLE = 546_659
+"""The number of people in docs/MAPS.md, one of those of ``map_surveys.TARGETS``."""
 DRAFT = """title = "Last check-in"
 question = "Where did you check in last?"
 organisation = "Gowalla"
@@ -51,7 +52,8 @@ def drawn(campaign: Campaign, people: Floats, rng: np.random.Generator) -> Tally
     parts = []
     for view, n in zip(campaign.views, rng.multinomial(PEOPLE, weights / weights.sum()), strict=True):
         district = [view.map.input(campaign.domain, x) for x in range(len(people))]
-        parts.append(drawn_tally(view.channel, decoder_of(view.channel), np.bincount(district, people), n, rng))
+        shares = np.bincount(district, people).astype(np.float64)
+        parts.append(drawn_tally(view.channel, decoder_of(view.channel), shares, n, rng))
     return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, {}, None)
 
 

@@ -152,13 +152,14 @@ def levels_request(
         chained = chain(*(_coarsened(campaign, view, weights) for view in campaign.views))
         return LevelsRequest(tuple(chained), epsilons or (0, campaign.notion.level // 2, campaign.notion.level), radius)
     notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
-    priors = [prior or _prior_of(notion) or (1,) * campaign.domain.size for notion in notions]
+    priors = [prior or prior_of(notion) or (1,) * campaign.domain.size for notion in notions]
     level = campaign.notion.level
     distance = Metric.of(campaign.domain, metric) if metric or campaign.domain.kind in METRICS else None
     return LevelsRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
 
 
-def _prior_of(notion: Notion) -> tuple[int, ...] | None:
+def prior_of(notion: Notion) -> tuple[int, ...] | None:
+    """Return the prior of a notion; None without one."""
     return notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else None
 
 
@@ -202,7 +203,7 @@ def _coarsened(campaign: Campaign, view: View, weights: Sequence[int]) -> list[i
 def _default_prior_name(campaign: Campaign) -> str:
     """Return the name of the prior under which levels are computed by default."""
     notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
-    known = [_prior_of(notion) is not None for notion in notions]
+    known = [prior_of(notion) is not None for notion in notions]
     if not any(known):
         return "uniform"
     return "campaign" if all(known) else "campaign, and uniform for classes without a prior"

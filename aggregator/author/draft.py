@@ -296,7 +296,9 @@ def _goal(section: Section, domain: Domain) -> str:
     if goal == "mean" and not isinstance(domain, Line):
         raise DraftError('[analysis] goal "mean" needs numbers, dates or buckets: choose another goal')
     if goal == "ranges" and not domain.ordered:
-        raise DraftError('[analysis] goal "ranges" needs numbers, dates, buckets or ordered values: use another')
+        raise DraftError(
+            '[analysis] goal "ranges" needs numbers, dates, buckets or ordered values: choose another goal'
+        )
     return goal
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from aggregator.author.audit import prior_of
 from aggregator.campaign_facts import counted_noun, view_name
 from aggregator.estimate.error import campaign_error, view_errors
 from aggregator.estimate.ordered_campaign import is_wave
@@ -27,7 +28,7 @@ from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
 from protocol.domain import Form, Items, NumberRange
-from protocol.notions import Classes, Lip, MutualInformation, TranscriptPrior
+from protocol.notions import Classes
 from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
@@ -119,11 +120,12 @@ def _impossible_prior(campaign: Campaign) -> Iterator[str]:
         return
     notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
     for notion in notions:
-        prior = notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else (0,)
-        share, x = max((weight, -x) for x, weight in enumerate(prior[: domain.item_count]))
-        if share * domain.padding > sum(prior):
+        if (prior := prior_of(notion)) is None:
+            continue
+        x = max(range(domain.item_count), key=prior.__getitem__)
+        if prior[x] * domain.padding > sum(prior):
             yield (
-                f"the prior gives {domain.label(-x)!r} a share of {share / sum(prior):.1%}, but with padding "
+                f"the prior gives {domain.label(x)!r} a share of {prior[x] / sum(prior):.1%}, but with padding "
                 f"{domain.padding} a report is about one item with a probability of at most {1 / domain.padding:.1%}: "
                 "nobody who knows the padding can expect this share, so the promise is empty. Divide each share of "
                 "people who have an item by the padding, and give the rest to the dummies in equal parts"

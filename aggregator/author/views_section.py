@@ -42,9 +42,9 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, Unsuited, chosen_channel
 from aggregator.planner.resolutions import best_weights
 from protocol.channels import Channel
-from protocol.domain import Domain, Grid, Values
+from protocol.domain import Domain, Form, Grid, Values
 from protocol.notions import Classes, Graded
-from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
+from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, QuestionsMap, View
 
 GRID_FACTOR, LIST_FACTOR = 5, 4
 """With ``auto``, the number of districts on a side (or in a row) that form one district of the next coarser
@@ -243,8 +243,15 @@ def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[st
         return chosen_channel(mechanism, of_view)
     except Unsuited as error:
         size = map_.input_count(question.domain)
-        unordered = "" if isinstance(map_, Identity) else ", whose order is not used"
+        unordered = ", whose order is not used" if _ordered(question.domain, map_) else ""
         raise DraftError(f"[mechanism] for the view of {size:,} values{unordered}: {error}") from None
+
+
+def _ordered(domain: Domain, map_: Map) -> bool:
+    """Return whether the values that a map coarsens or selects have an order, which a view's channel does not use."""
+    if isinstance(domain, Form) and isinstance(map_, QuestionsMap):
+        return any(domain.questions[position].domain.ordered for position in map_.positions)
+    return domain.ordered and not isinstance(map_, Identity)
 
 
 def _require_nested(maps: Sequence[Map], domain: Domain) -> None:

@@ -3,8 +3,8 @@
 A command parses its arguments, calls the library, and prints the result, for a person or as JSON. It refuses wrong
 usage with click's ``UsageError``, and other input with ``Failure`` or an error of the library; so do the functions that
 commands share. An error is printed on stderr. The exit code is 0 if the command is done, 1 if it failed, 2 for wrong
-usage, 65 for bad data, and 75 if the command should be tried later. If an option does not fit the campaign, the code is
-2 or 65.
+usage, 65 for bad data, and 75 if the command should be tried later. If an option or the requested estimate
+does not fit the campaign, the code is 2 or 65.
 
 ``group`` loads the file of a command on demand. ``arguments``, ``options``, ``printing`` and others have the parts that
 commands share.

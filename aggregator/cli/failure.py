@@ -19,7 +19,7 @@ class Failure(click.ClickException):
 
 def exit_code_of(error: HalftruthError) -> int:
     """Return the exit code for an error: 75 for a ``NotYet``; 65 for bad data, and for another error that is also a
-    ValueError, which is about an option that does not fit the campaign; otherwise 1."""
+    ValueError, because an option or the requested estimate does not fit the campaign; otherwise 1."""
     if isinstance(error, NotYet):
         return NOT_YET
     return BAD_DATA if isinstance(error, BadData | ValueError) else FAILED

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.optimize import nnls
 
-from aggregator.families.decoder import Floats
-
-Mask = NDArray[np.bool_]
+from aggregator.families.decoder import Floats, Mask
 
 MIN_COLUMNS = 32
 """With fewer columns Lawson and Hanson's method takes less time than block pivoting."""
 
 MAX_EXCHANGES = 30
-"""Maximum number of steps of block pivoting. A step costs one Cholesky factorisation of each group."""
+"""Maximum number of steps of block pivoting. A step costs a Cholesky factorisation and a solution for each group."""
 
 MAX_GROWTHS = 3
-"""Maximum number of successive steps that do not reduce the number of wrong signs."""
+"""Maximum number of successive steps without a new smallest number of wrong signs."""
 
 WORST_PIVOT = 1e-5
 """Smallest sine of the angle between a column and the columns before it at which a Cholesky factorisation is used."""

@@ -26,8 +26,8 @@ from itertools import product
 import numpy as np
 
 from aggregator.estimate.merged import MergedReports
-from aggregator.estimate.nonnegative import Mask, nonnegative_solution
-from aggregator.families.decoder import Floats
+from aggregator.estimate.nonnegative import nonnegative_solution
+from aggregator.families.decoder import Floats, Mask
 
 CONVERGED_NATS = 0.01
 """The search has converged if the log-likelihood is within this many nats of its maximum."""
@@ -164,7 +164,7 @@ class Profile:
 
         Args:
             chosen: (K,) whether a block is in the set.
-            z: the quantile of the standard normal distribution, such as 1.96.
+            z: the critical value of the standard normal distribution, such as 1.96.
         """
         if chosen.all() or not chosen.any():
             return (1.0, 1.0) if chosen.all() else (0.0, 0.0)

@@ -36,7 +36,7 @@ STILL = 1e-3
 """A fit has converged if a round moves the distribution function by less than this fraction of 1 / sqrt(n)
 everywhere."""
 
-MAX_EM_STEPS = 600
+MAX_SMOOTHING_STEPS = 600
 
 SLACK = 0.1
 """The log-likelihood of all reports, in nats, that an accelerated step may lose compared with a plain step."""
@@ -112,7 +112,7 @@ def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
     distributions = np.full((len(counts), len(matrix)), 1 / len(matrix))
     reports = counts.sum(axis=1)
     left = np.flatnonzero(reports)  # with very few reports, one half may be empty
-    for _ in range(MAX_EM_STEPS // 3):
+    for _ in range(MAX_SMOOTHING_STEPS // 3):
         if not len(left):
             break
         p, total, strength = distributions[left], reports[left], strengths[left]

@@ -27,6 +27,7 @@ from protocol.errors import HalftruthError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 class NotInvertible(HalftruthError, ValueError):

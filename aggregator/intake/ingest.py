@@ -43,7 +43,7 @@ CHUNK_OUTPUTS = 2**18
 """Approximate maximum number of reports, and of outputs, in a commit."""
 
 Progress: TypeAlias = Callable[[int], None]
-"""Called after each part of an ingest with the number of its bytes."""
+"""A function that is called after each part of an ingest, with the number of bytes of this part."""
 
 
 @dataclass(frozen=True)

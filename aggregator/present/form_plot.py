@@ -21,7 +21,7 @@ from aggregator.present.picture import DOTS_PER_INCH, INK, plot_text, save
 from aggregator.present.plot import FADED, FAINT, SHARE, TRUTH
 from aggregator.present.shown_shares import percent
 
-MAX_LABEL = 26
+MAX_FORM_LABEL = 26
 WRITTEN = 400
 """Maximum number of cells of a heat map that also shows the shares as text."""
 
@@ -51,7 +51,7 @@ def _bars(estimate: FormEstimate, truth: Floats | None) -> Figure:
         axes.vlines(limit, places - 0.16, places + 0.16, color=INK, lw=1.3)
     if truth is not None:
         axes.plot(truth, places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
-    axes.set_yticks(places, [plot_text(label, MAX_LABEL) for label in labels])
+    axes.set_yticks(places, [plot_text(label, MAX_FORM_LABEL) for label in labels])
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
@@ -82,11 +82,11 @@ def _map(estimate: FormEstimate, truth: Floats | None) -> Figure:
                 text += f"\n({percent(float(truth.reshape(shape)[y, x]), 1)})"
             axes.text(x, y, text, ha="center", va="center", size=6.5, color="white" if dark else INK)
     axes.set_xticks(
-        range(shape[1]), [plot_text(label, MAX_LABEL) for label in columns], rotation=40, ha="right", size=8
+        range(shape[1]), [plot_text(label, MAX_FORM_LABEL) for label in columns], rotation=40, ha="right", size=8
     )
-    axes.set_yticks(range(shape[0]), [plot_text(label, MAX_LABEL) for label in rows], size=8)
-    axes.set_xlabel(plot_text(estimate.questions[1], MAX_LABEL))
-    axes.set_ylabel(plot_text(estimate.questions[0], MAX_LABEL))
+    axes.set_yticks(range(shape[0]), [plot_text(label, MAX_FORM_LABEL) for label in rows], size=8)
+    axes.set_xlabel(plot_text(estimate.questions[1], MAX_FORM_LABEL))
+    axes.set_ylabel(plot_text(estimate.questions[0], MAX_FORM_LABEL))
     _bare(axes)
     above = figure.add_subplot(grid[0, 0], sharex=axes)
     above.bar(range(shape[1]), share.sum(axis=0), color=SHARE)

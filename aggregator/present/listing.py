@@ -227,6 +227,7 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
             )
         )
     names = {name: title.partition(",")[0] for name, title in LEVEL_NAMES.items()}
+    names["lip-ball"] = "LIP within the radius"
     rows += [(f"{names.get(name, name)}: not computed", reason) for name, reason in table.missing.items()]
     return rows
 

@@ -17,7 +17,8 @@ from protocol.domain import Items
 from protocol.notions import DeclaredPrior
 
 SHARES = {
-    "projection": "the possible shares nearest to the unbiased estimates; none is below zero",
+    "projection": "possible shares near the unbiased estimates (the nearest if all values have the same noise); none "
+    "is below zero",
     "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
     "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",

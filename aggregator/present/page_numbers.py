@@ -81,7 +81,7 @@ def coverage_sentence(estimate: Estimate, truth: Floats) -> str:
     estimate from the true shares."""
     known = ~np.isnan(estimate.low)
     inside = int(((estimate.low <= truth) & (truth <= estimate.high))[known].sum())
-    within = f"{inside:,} of {int(known.sum()):,} intervals contain{'s' * (inside == 1)} the true share"
+    within = f"the true share lies in {inside:,} of {quantity(int(known.sum()), 'interval')}"
     return f"{within}; {distance_text(estimate, truth)}."
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +36,6 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
     Args:
         goals: the goals of ``question``; at least one.
     """
-    from aggregator.planner.goals import MAX_PLANNED_PEOPLE  # other tables do not need the planner
-
     domain = question.domain
     span = domain.range_text if isinstance(domain, Line) else f"{domain.size:,} ordered values"
     table = Table(
@@ -65,14 +63,13 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
         lines = [f"{nouns[plan.goal]} \u00b1 {error}" for error in error_texts]
         table.add_row(*map(Text, [plan.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(plan)]))
     unit = f", in {goals[0].unit}" if goals[0].unit else ""
-    unlimited = any(number is None for plan in goals for number in plan.people_for.values())
     table.caption = Text(
         f"The errors are for {quantity(goals[0].reports, 'person', 'people')}: decile is the mean absolute error of "
         f"nine deciles{unit}; "
         + (f"mean is the standard error of the mean{unit}; " if means else "")
         + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
         "ranges are simulated, so their numbers of people are rounded."
-        + (f" A dash for people means more than {MAX_PLANNED_PEOPLE:,}." if unlimited else "")
+        + _dash_sentence(number for plan in goals for number in plan.people_for.values())
         + " A draft states its goal under [analysis].\n"
     )
     return table
@@ -137,6 +134,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
     if everybody.people_for:
         error = "mean absolute error" if goal in ("distribution", "ranges") else "standard error"
         words += f" People for {noun} \u00b1 E: the people needed for the {error} E."
+        words += _dash_sentence(number for plan in plans for number in plan.people_for.values())
     if meanings:
         unit = f", in {everybody.unit}" if everybody.unit else ""
         errors = (f"{name} is {meaning}{'' if name == 'range' else unit}" for name, meaning in meanings.items())
@@ -148,6 +146,15 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         )
     table.caption = Text(f"{words}\n{GLOSSARY}")
     return table
+
+
+def _dash_sentence(people: Iterable[int | None]) -> str:
+    """Return the sentence that explains a missing number of people; "" if none is missing."""
+    from aggregator.planner.goals import MAX_PLANNED_PEOPLE  # other tables do not need the planner
+
+    if None not in people:
+        return ""
+    return f" A dash for people means more than {MAX_PLANNED_PEOPLE:,}, or that the error is not computed."
 
 
 def _chosen(plan: GoalPlan) -> str:

@@ -51,7 +51,7 @@ LOG_RANGE = 1e5
 """The logarithmic colour scale of a map with several resolutions ends at the largest share. It begins at a third of the
 smallest significant share, but not below a third of the largest share divided by this number."""
 
-MAX_LABEL = 34
+MAX_BAR_LABEL = 34
 FADED = 0.3
 SHARE, TRUTH, FAINT, SHORE = "#8fb8de", "#c2410c", "#d9dee4", "#7b8794"
 
@@ -101,7 +101,7 @@ def _bars(estimate: Estimate, truth: Floats | None, narrow: bool) -> Figure:
     if truth is not None:
         axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
     _write_shares(axes, estimate, shown, truth, 0.2 if narrow else 0.11)
-    labels = [plot_text(estimate.label(x), MAX_LABEL) for x in shown]
+    labels = [plot_text(estimate.label(x), MAX_BAR_LABEL) for x in shown]
     axes.set_yticks([] if narrow else places, [] if narrow else labels)
     if narrow:  # beside the bars, labels would leave little room for them
         for place, label in zip(places, labels, strict=True):

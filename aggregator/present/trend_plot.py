@@ -18,7 +18,7 @@ from aggregator.estimate.change import Difference
 from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
-from aggregator.present.plot import FAINT, MAX_BARS, MAX_LABEL, SHARE, TRUTH
+from aggregator.present.plot import FAINT, MAX_BAR_LABEL, MAX_BARS, SHARE, TRUTH
 from aggregator.present.shown_changes import (
     comparison_title,
     foremost_values_and_districts,
@@ -115,7 +115,7 @@ def _draw_shares(axes: Axes, trend: Trend, target: ValueOrDistrict, pointwise: b
     for number, (span, _) in enumerate(known):
         axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
     axes.set_title(
-        plot_text(trend.latest.at(target.resolution).label(x), MAX_LABEL), size=9.5, loc="left", color=INK, pad=16
+        plot_text(trend.latest.at(target.resolution).label(x), MAX_BAR_LABEL), size=9.5, loc="left", color=INK, pad=16
     )
     if trend.change is not None:
         change = trend.change.at(target.resolution)
@@ -154,11 +154,11 @@ def draw_difference(difference: Difference, path: Path) -> None:
     ):
         of_side = [(side.at(target.resolution), target.number) for target in shown]
         lengths = [float(resolution.unbiased()[x]) for resolution, x in of_side]
-        left.barh(places + shift, lengths, height=0.36, color=colour, label=plot_text(name, MAX_LABEL))
+        left.barh(places + shift, lengths, height=0.36, color=colour, label=plot_text(name, MAX_BAR_LABEL))
         low, high = (np.array([getattr(resolution, end)[x] for resolution, x in of_side]) for end in names)
         known = ~np.isnan(low)
         left.hlines((places + shift)[known], low[known], high[known], color=INK, lw=1.0)
-    left.set_yticks(places, [plot_text(districts.labels[x], MAX_LABEL) for districts, x in cells])
+    left.set_yticks(places, [plot_text(districts.labels[x], MAX_BAR_LABEL) for districts, x in cells])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.axvline(0, color=INK, lw=0.9)
     left.set_title("unbiased shares", size=9.5, loc="left", color=INK)

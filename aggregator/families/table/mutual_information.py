@@ -21,7 +21,7 @@ from protocol import exact
 from protocol.channels import Table
 from protocol.errors import NotionError
 
-ROUNDING_RESERVE = 2e-8
+INFORMATION_RESERVE = 2e-8
 """Nats of the bound that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
 
 RAREST = 1e-12
@@ -50,7 +50,8 @@ def mutual_information_table(
         distortion: (k, k) finite numbers d(x, y), the cost of output y for input x; by default 1 if x and y differ,
             else 0.
     Raises:
-        NotionError: the bound is at most ``ROUNDING_RESERVE``, or the channel without distortion already satisfies it.
+        NotionError: the bound is at most ``INFORMATION_RESERVE``, or the channel without distortion already satisfies
+            it.
         ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -59,7 +60,7 @@ def mutual_information_table(
         raise ValueError(f"the distortion must be a table of {len(distribution)} x {len(distribution)} finite numbers")
     # A constant added to all costs of an input does not change the optimum.
     d = d - d.min(axis=1, keepdims=True)
-    allowed = exact.nats(bound) - ROUNDING_RESERVE
+    allowed = exact.nats(bound) - INFORMATION_RESERVE
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
     if (
         allowed <= 0
@@ -71,7 +72,7 @@ def mutual_information_table(
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
-            else f"the bound on the mutual information must be above {ROUNDING_RESERVE:g} nats, not "
+            else f"the bound on the mutual information must be above {INFORMATION_RESERVE:g} nats, not "
             f"{exact.in_nats(bound)} (nats: see docs/GLOSSARY.md)"
         )
     r = distribution

@@ -33,7 +33,7 @@ ONE = 1 << TABLE_SCALE
 MAX_VALUES = 12
 """Maximum number of values of ``best_table``, which lists all subsets of the values."""
 
-ROUNDING_RESERVE = 1e-8
+LEVEL_RESERVE = 1e-8
 """Nats of each level that are reserved for rounding to integers."""
 
 
@@ -101,7 +101,7 @@ def best_table(matrix: Matrix) -> Table:
     if size == 2:
         return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
     distribution = np.full(size, 1 / size)
-    rays, weights = _design(_shortest(matrix), distribution, exact.nats(min(finite)) - ROUNDING_RESERVE)
+    rays, weights = _design(_shortest(matrix), distribution, exact.nats(min(finite)) - LEVEL_RESERVE)
     for faint in (1e-8, 1e-6, 1e-4):
         table = _integer_table(*_without(rays, weights, distribution, faint))
         try:
@@ -114,9 +114,9 @@ def best_table(matrix: Matrix) -> Table:
 
 def _shortest(matrix: Matrix) -> Floats:
     """Return the tightest bound of each pair over all paths of pairs, shape (k, k), in nats, minus
-    ``ROUNDING_RESERVE``."""
+    ``LEVEL_RESERVE``."""
     levels = np.array(
-        [[np.inf if e == UNBOUNDED else exact.nats(e) - ROUNDING_RESERVE for e in row] for row in matrix.levels]
+        [[np.inf if e == UNBOUNDED else exact.nats(e) - LEVEL_RESERVE for e in row] for row in matrix.levels]
     )
     np.fill_diagonal(levels, 0.0)
     for through in range(len(levels)):
