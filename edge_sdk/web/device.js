@@ -165,9 +165,9 @@ export class Device {
   }
 
   /**
-   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, or of the declared or
-   * else the uniform prior, and `asked` is null, because a refusal that depends on the assigned questions would reveal
-   * them.
+   * The terms of a joined campaign. Before consent, costs are those of the most expensive view; in a campaign for
+   * declared priors, those of the declared prior, or of the uniform prior if none is declared. `asked` is null before
+   * consent, because a refusal that depends on the assigned questions would reveal them.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {

@@ -26,9 +26,9 @@ export function addressesOf({ campaign }, { joined }) {
 const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));
 
 /**
- * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, or of the
- * declared or else the uniform prior, and `asked` is null, because a refusal that depends on the assigned questions
- * would reveal them.
+ * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view; in a campaign for
+ * declared priors, those of the declared prior, or of the uniform prior if none is declared. `asked` is null before
+ * consent, because a refusal that depends on the assigned questions would reveal them.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
  */
 export function termsOf(joined, kept, now, language) {
