@@ -27,6 +27,7 @@ const UNSPENT = "fault.same";
 
 /**
  * Class of the error, keys of the title and of the remedy, and whether a retry may help; subclasses before their bases.
+ * Without a key of a remedy, the title says all.
  * @type {[Function, string, string, boolean][]}
  */
 const KNOWN = [
@@ -37,8 +38,8 @@ const KNOWN = [
   [BadData, "notice.data.title", "fault.data", false],
   [AddressRefused, "notice.data.title", "fault.data", false],
   // Another tab has answered, or has forgotten the survey.
-  [QuotaReached, "notice.quota.title", UNSPENT, true],
-  [NotJoined, "page.forgotten", UNSPENT, true],
+  [QuotaReached, "notice.quota.title", "", true],
+  [NotJoined, "page.forgotten", "page.forgotten_how", true],
   [ClosedEarly, "fault.early", UNSPENT, false],
   [OutsideSchedule, "notice.schedule.title", "notice.schedule.body", false],
   [BudgetRefused, "notice.budget.title", "notice.budget.body", false],
@@ -46,6 +47,11 @@ const KNOWN = [
   [StoreError, "notice.store.title", "fault.store_how", true],
   [Unsupported, "fault.unsupported", "fault.unsupported_how", false],
 ];
+
+/**
+ * Keys of remedies without the text that nothing was spent: these say so themselves, or another tab may have spent.
+ */
+const ALONE = ["", UNSPENT, "page.forgotten_how", "notice.budget.body", "notice.full.body"];
 
 /** Show the screen of an error. @param {import("./main.js").Visit} visit @param {any} error */
 export function trouble(visit, error) {
@@ -56,9 +62,8 @@ export function trouble(visit, error) {
     el(
       "div.card.alert",
       {},
-      (how !== UNSPENT || unspent) && p(say(how)),
-      // The remedies for the budget and the outbox say so themselves.
-      unspent && ![UNSPENT, "notice.budget.body", "notice.full.body"].includes(how) && p(say(UNSPENT)),
+      how && (how !== UNSPENT || unspent) && p(say(how)),
+      unspent && !ALONE.includes(how) && p(say(UNSPENT)),
       error.message && detail(error.message),
     ),
     again && el("div.actions", {}, button(say("page.retry"), () => visit.start())),
