@@ -286,6 +286,19 @@ def test_the_review_names_the_input_that_its_figures_are_about(visitor: Visitor,
     assert f"{found[1]} (1\N{MULTIPLICATION SIGN})" in visitor.text
 
 
+@pytest.mark.parametrize("number", ["35.0", "035"])
+def test_an_input_that_is_typed_otherwise_is_not_named(visitor: Visitor, number: str) -> None:
+    """A typed number that is an input, in other digits than its label, does not count as another number."""
+    visitor.open(document(campaigns.AGE))
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    typed("input[inputmode=decimal]", number)(visitor)
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
+    assert f"{number} years" in visitor.text
+    assert "counts as" not in visitor.text
+
+
 NO_ED25519 = """const own = SubtleCrypto.prototype.importKey;
 SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
   if (name === "Ed25519") return Promise.reject(new DOMException("", "NotSupportedError"));

@@ -2,6 +2,7 @@
 
 import { REPORT, decodeEnvelope } from "../envelope.js";
 import { hex } from "../codec.js";
+import { rational } from "../exact.js";
 import { above, date, list, number, say } from "./say.js";
 import { announce, button, card, el, p } from "./dom.js";
 import { labelsOf } from "./choices.js";
@@ -31,19 +32,24 @@ export function spelled(value, domain, shown) {
   return low === undefined || labels.length ? translated(value) : `${number(value)} ${unit}`.trim();
 }
 
+/** True if both are the same number, such as 7.0 and 7. @param {any} one @param {any} other */
+function sameNumber(one, other) {
+  const [a, b] = [rational(one), rational(other)];
+  return a && b && a.n * b.d === b.n * a.d;
+}
+
 /**
- * The input of each asked question as text for a person, by the names of the questions.
+ * The label of the input of each asked question, by the names of the questions; null for a skipped one.
  * @param {string} label of an input @param {any} campaign
- * @returns {{[name: string]: string}}
+ * @returns {{[name: string]: string | null}}
  */
 function inputsOf(label, campaign) {
-  if (campaign.domain.kind !== "form") return { "": labelText(label, campaign) };
+  if (campaign.domain.kind !== "form") return { "": label };
   const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
   return Object.fromEntries(
-    questionsOf(campaign).map(({ name, domain, shown }) => {
+    questionsOf(campaign).map(({ name, domain }) => {
       const value = given.get(name) ?? "";
-      const skipped = value === "skipped" && !domain.labels?.includes(value);
-      return [name, spelled(skipped ? null : value, domain, shown)];
+      return [name, value === "skipped" && !domain.labels?.includes(value) ? null : value];
     }),
   );
 }
@@ -57,7 +63,7 @@ export function labelText(label, campaign) {
   const { domain, shown, labels, texts } = campaign;
   if (domain.kind === "form") {
     const inputs = inputsOf(label, campaign);
-    return questionsOf(campaign).map(({ name, text }) => `${text} ${inputs[name]}`).join(" · ");
+    return questionsOf(campaign).map(({ name, text, domain, shown }) => `${text} ${spelled(inputs[name], domain, shown)}`).join(" · ");
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
   if (!list("views").length) return spelled(label, domain, shown);
@@ -100,9 +106,11 @@ export async function review(visit, value, answers) {
       "div.card",
       {},
       asked.flatMap(({ name, text, domain, shown }) => {
-        const [answer, input] = [spelled(answers[name], domain, shown), inputs[name]];
+        const answer = spelled(answers[name], domain, shown);
+        // Only the question of a form has a name.
+        const input = name ? spelled(inputs[name], domain, shown) : labelText(found.label, campaign);
         // A number or day between two inputs counts as one of them, and a set as one item.
-        const counts = !coarse && input !== answer && COUNTS[domain.kind];
+        const counts = !coarse && input !== answer && !sameNumber(answers[name], inputs[name]) && COUNTS[domain.kind];
         return [
           p(asked.length > 1 ? text : say("review.answer"), "small"),
           el("p.asked", {}, answer),
