@@ -256,9 +256,11 @@ def both(visitor: Visitor) -> None:
     typed("input[inputmode=decimal]", "25.4")(visitor)
 
 
-NUMBER, ITEM = r"Your number counts as (.*)\.", r"The report and its risk depend only on this answer: (.*)\."
+NUMBER, DATE = r"Your number counts as (.*)\.", r"Your day counts as (.*)\."
+ITEM = r"The report and its risk depend only on this answer: (.*)\."
 INPUTS: dict[str, tuple[bytes, Callable[[Visitor], Any], str, str]] = {
     "rounded at random": (campaigns.ROUNDED, typed("input[inputmode=decimal]", "64.5"), NUMBER, "[67]0 years"),
+    "day": (campaigns.DAY, typed("input[type=date]", "2026-05-05"), DATE, "30 April 2026"),
     "set": (campaigns.APPS, lambda visitor: [*map(visitor.touch, ("mail", "chess"))], ITEM, "mail|chess"),
     "empty set": (campaigns.APPS, lambda _: None, ITEM, r"None \(this device picked none of your chosen answers\)"),
     "form": (campaigns.BOTH, both, NUMBER, "25 years"),
@@ -267,8 +269,8 @@ INPUTS: dict[str, tuple[bytes, Callable[[Visitor], Any], str, str]] = {
 
 @pytest.mark.parametrize("kind", INPUTS)
 def test_the_review_names_the_input_that_its_figures_are_about(visitor: Visitor, kind: str) -> None:
-    """If a report is about one item of a set, or about a rounded number, the screen before sending names this item or
-    number, and the history has it too."""
+    """If a report is about one item of a set, or about a rounded number or day, the screen before sending names this
+    item, number or day, and the history has it too."""
     data, answer, words, inputs = INPUTS[kind]
     visitor.open(document(data))
     visitor.touch("I agree")
