@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 from protocol import exact
 from protocol.channels import Channel, Loss
@@ -35,6 +36,9 @@ from protocol.views import Identity, Map, QuestionsMap
 
 MAX_STEPS = 2**20
 """Maximum number of steps, about a second; beyond it, the sum of the channels' worst cases is the bound."""
+
+_END_DITHERS = bytes(DITHER_BYTES), bytes([255] * DITHER_BYTES)
+"""The least and the greatest dither, which round a number to its two possible inputs."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +163,23 @@ class Exposure:
 
     def _inputs_of(self, answer: Answer) -> Sequence[int]:
         """Return the inputs of an answer under all dithers, because an observer does not know the dither."""
-        x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Items):
             items, members = self.domain.item_count, self.domain.members(answer)
             if members and members[0] >= items:
                 return members
             dummies = range(items, self.domain.size) if len(members) < self.domain.padding else ()
             return *members, *dummies
-        if isinstance(self.domain, Line) and self.domain.rounds_randomly:
-            ends = bytes(DITHER_BYTES), bytes([255] * DITHER_BYTES)
-            return sorted({self.map.index(self.domain, answer, dither) for dither in ends})
-        return [x]
+        x = self.map.index(self.domain, answer, self.dither)
+        if not _depends_on_dither(self.domain):
+            return [x]
+        if isinstance(self.domain, Form) and isinstance(answer, Mapping):
+            digits: list[Iterable[int]] = [[digit] for digit in self.domain.split(x)]
+            for name, single_answer in answer.items():
+                position = self.domain.positions[name]
+                question = self.domain.questions[position]
+                digits[position] = {question.index(single_answer, dither) for dither in _END_DITHERS}
+            return sorted(map(self.domain.join, product(*digits)))
+        return sorted({self.map.index(self.domain, answer, dither) for dither in _END_DITHERS})
 
     def pair(self, x: int, other: int) -> Level:
         """Return an upper bound on the level between the inputs ``x`` and ``other``: the reports are at most e^level
@@ -253,10 +263,10 @@ class Exposure:
                 loss = view.loss(self.domain, first, everything)
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._extra)
-        steps = sum(structure_of(view.channel).loss_steps for view in self._draws)
-        if isinstance(self.domain, Items) or (isinstance(self.domain, Line) and self.domain.rounds_randomly):
+        if _depends_on_dither(self.domain):
             # Each campaign has its own dither, so one answer may have different inputs in two campaigns.
             return Level(self._sum(first, everything))
+        steps = sum(structure_of(view.channel).loss_steps for view in self._draws)
         # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
         if self.domain.size > MAX_STEPS or len(first) * self.domain.size * steps > MAX_STEPS:
             return Level(self._sum(first, everything), None if first == everything else first[0])
@@ -269,6 +279,13 @@ class Exposure:
                 if worst.x is None or level.nanonats > (worst.nanonats or 0):
                     worst = level
         return worst
+
+
+def _depends_on_dither(domain: Domain) -> bool:
+    """Return whether the input of some answer depends on the dither."""
+    if isinstance(domain, Form):
+        return any(_depends_on_dither(question.domain) for question in domain.questions)
+    return isinstance(domain, Items) or (isinstance(domain, Line) and domain.rounds_randomly)
 
 
 def _losses(

@@ -19,13 +19,13 @@ from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
-from protocol.domain import DITHER_BYTES, Buckets, Grid, Items, Values
+from protocol.domain import DITHER_BYTES, Buckets, Form, FormQuestion, Grid, Items, Values
 from protocol.errors import NotInDomain
 from protocol.keys import public_line
 from protocol.notions import Graded, Ldp, Lip, MinId
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
-from protocol.views import Coarse, Identity, plain_views
+from protocol.views import Coarse, Identity, QuestionsMap, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign, response
 from tests.families.hadamard import truth_of
 
@@ -35,10 +35,10 @@ PRIOR = (50, 20, 10, 10, 5, 5)
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
     outputs = draw(st.integers(2, 3))
     row = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
-    weights = [draw(row) for _ in range(3)]
+    weights = [draw(row) for _ in range(inputs)]
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
@@ -89,24 +89,44 @@ def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
         assert found.value(x).nanonats == (None if None in mine else max(mine))
 
 
-SETS = {(): {2: 2}, ("a",): {0: 2}, ("b",): {1: 2}, ("a", "b"): {0: 1, 1: 1}}
-"""For two items and one dummy: twice the probability with which the dither chooses each input, for each set."""
-NUMBERS = {0: {0: 2}, "0.5": {0: 1, 1: 1}, 1: {1: 2}, "1.5": {1: 1, 2: 1}, 2: {2: 2}}
+SETS = {"": {2: 4}, "a": {0: 4}, "b": {1: 4}, "a;b": {0: 2, 1: 2}}
+"""For two items and one dummy: four times the probability with which the dither chooses each input, for each set."""
+NUMBERS = {"0": {0: 4}, "0.5": {0: 2, 1: 2}, "1": {1: 4}, "1.5": {1: 2, 2: 2}, "2": {2: 4}}
 """The same for numbers that are rounded at random to 0, 1 or 2."""
+HALVES = {"0": {0: 2}, "0.5": {0: 1, 1: 1}, "1": {1: 2}}
+PAIRS = {
+    f"n={n}; m={m}": {2 * x + z: part * share for x, part in HALVES[n].items() for z, share in HALVES[m].items()}
+    for n, m in product(HALVES, repeat=2)
+}
+"""The same for a form of two numbers, each rounded at random to 0 or 1 by its own dither."""
+
+
+def form_of(*numbers: tuple[str, Buckets]) -> Form:
+    return Form((*(FormQuestion(name, "?", one) for name, one in numbers), FormQuestion("v", "?", Values(("a", "b")))))
 
 
 @settings(max_examples=30)
-@given(st.lists(tables(), min_size=1, max_size=2))
-@pytest.mark.parametrize(("domain", "answers"), [(Items(1, ("a", "b")), SETS), (Buckets.of([0, 1, 2]), NUMBERS)])
-def test_the_bounds_hold_for_an_observer_who_does_not_know_the_dither(domain, answers, drawn) -> None:
-    """A campaign's dither chooses an item, or rounds a number. For every two answers, each campaign with its own
-    dither, no outputs change the odds by more than the bound of the first answer, under any dither of the device."""
+@given(data=st.data())
+@pytest.mark.parametrize(
+    ("domain", "asked", "answers"),
+    [
+        (Items(1, ("a", "b")), Identity(), SETS),
+        (Buckets.of([0, 1, 2]), Identity(), NUMBERS),
+        (form_of(("n", Buckets.of([0, 1, 2]))), QuestionsMap((0,)), {f"n={n}": NUMBERS[n] for n in NUMBERS}),
+        (form_of(("n", Buckets.of([0, 1])), ("m", Buckets.of([0, 1]))), QuestionsMap((0, 1)), PAIRS),
+    ],
+    ids=["items", "number", "form with a number", "form with two numbers"],
+)
+def test_the_bounds_hold_for_an_observer_who_does_not_know_the_dither(domain, asked, answers, data) -> None:
+    """A campaign's dither chooses an item, or rounds a number, also in a form. For every two answers, each campaign
+    with its own dither, no outputs change the odds by more than the bound of the first answer, under any dither of the
+    device."""
+    drawn = data.draw(st.lists(tables(asked.input_count(domain)), min_size=1, max_size=2))
     parts = tuple(
-        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(Identity(), table): 1})
-        for n, table in enumerate(drawn)
+        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(asked, table): 1}) for n, table in enumerate(drawn)
     )
     for dither, (answer, other) in product((bytes(8), b"\xff" * 8), permutations(answers, 2)):
-        found = Exposure(domain, dither, parts, 0)
+        found = Exposure(domain, dither, parts, 0, asked)
         odds_of_all: Fraction | None = Fraction(1)
         for table in drawn:
             mine, theirs = (
@@ -116,7 +136,7 @@ def test_the_bounds_hold_for_an_observer_who_does_not_know_the_dither(domain, an
             infinite = any(n and not d for n, d in zip(mine, theirs, strict=True))
             largest = max(Fraction(n, d) for n, d in zip(mine, theirs, strict=True) if d)
             odds_of_all = None if infinite or odds_of_all is None else odds_of_all * largest
-        about, together = found.about(answer).nanonats, found.together.nanonats
+        about, together = found.about(domain.parse(answer)).nanonats, found.together.nanonats
         assert together is None or (about is not None and about <= together)
         if odds_of_all is None:
             assert about is None
