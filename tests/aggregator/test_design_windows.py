@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from aggregator.estimate.error import lip_mse, lip_mse_bound
-from aggregator.families.windows.decoder import WindowsDecoder
+from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.windows.decoder import MAX_INVERSE_CELLS, MAX_UNBIASED_INPUTS, WindowsDecoder
 from aggregator.families.windows.recipe import windows
 from protocol.channels.windows.channel import Windows
 from protocol.errors import NotionError, Uncertified
@@ -115,6 +116,15 @@ def test_every_value_has_an_unbiased_estimate(prior, eps):
     decoder = WindowsDecoder(channel, np.array(prior) / sum(prior))
     p = np.random.default_rng(1).dirichlet(np.ones(len(prior)))
     np.testing.assert_allclose(decoder.invert(decoder.forward(p)), p, atol=1e-6)
+
+
+def test_a_channel_of_too_many_cells_has_no_unbiased_estimate():
+    """For 1,500 values at 3 nats every design near the least error has too many outputs to invert."""
+    channel = windows(zipf(1500, 1), 3 * NANONATS)
+    assert channel.input_count <= MAX_UNBIASED_INPUTS
+    assert channel.input_count * channel.output_count > MAX_INVERSE_CELLS
+    with pytest.raises(NotInvertible, match="not computed for windows of this size"):
+        expected_mse(channel)
 
 
 @pytest.mark.long

@@ -134,9 +134,10 @@ class _Design:
 def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """Return the windows channel with the least expected squared error among a few designs for ``prior``.
 
-    Up to ``MAX_UNBIASED_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased
-    estimate and an interval. Designs that are small enough for computing this estimate are preferred if their error is
-    nearly the least.
+    Up to ``MAX_UNBIASED_INPUTS`` inputs, each design is meant to distinguish all inputs, so that each value has an
+    unbiased estimate and an interval. Designs that are small enough for computing this estimate are preferred if their
+    error is nearly the least. If all of these are too large, or some inputs are too similar, the channel has no
+    unbiased estimate.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum; for rare inputs, the lengths of their arcs.
