@@ -263,7 +263,7 @@ class Device(Membership, Disclosures):
         that is later. So forgetting may make room for another campaign only after a window's length.
 
         Args:
-            campaign_id: id of one joined campaign, 16 bytes; None for all of them.
+            campaign_id: id of one campaign, 16 bytes, even if it is already forgotten; None for all joined campaigns.
         Raises:
             NotJoined: this device never joined it.
             StoreError: nothing was deleted; or the rows are deleted, but their old bytes could not be erased yet. The

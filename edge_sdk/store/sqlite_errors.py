@@ -108,6 +108,6 @@ def wrong_secret(folder: Path | None) -> StoreError:
 def not_erased(why: str) -> StoreError:
     """Return the error for deleted data whose bytes are not erased yet."""
     return StoreError(
-        f"the campaign is forgotten, but its old bytes may still be in the store's files ({why}); remove the "
-        "cause, and forget it again to erase them"
+        f"the campaign is forgotten, but its old bytes may still be in the store's files ({why}); "
+        "remove the cause: they are erased the next time a campaign is forgotten"
     )

@@ -174,9 +174,9 @@ def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, place, mon
     reader = Device.open(place)
     reader._store._connection.execute("BEGIN")
     reader._store.rows("SELECT count(*) FROM outbox")
-    with pytest.raises(StoreError, match="forget it again to erase them"):
+    with pytest.raises(StoreError, match="they are erased the next time a campaign is forgotten"):
         device.forget(campaign_id)
     reader._store._connection.execute("COMMIT")
     reader.close()
-    device.forget()
+    device.forget(campaign_id)
     assert b"Distinctive title" not in files(place)

@@ -577,7 +577,7 @@ def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_d
     with open_device(place) as device:
         with monkeypatch.context() as patch:
             patch.setattr(FileKeyStore, "_keep", full)
-            with pytest.raises(StoreError, match="forget it again to erase them"):
+            with pytest.raises(StoreError, match="they are erased the next time a campaign is forgotten"):
                 device.forget()
         device.forget()
         data = (place / CHECKPOINT_FILE).read_bytes()
