@@ -12,6 +12,7 @@ commands share.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from aggregator.extras import install_command
@@ -28,4 +29,15 @@ def main() -> None:
             raise
         command = install_command("aggregator")
         sys.exit(f"halftruth: the part for analysts (aggregator) is not installed: {command}")
+    _require_streams()
     halftruth(prog_name="halftruth")
+
+
+def _require_streams() -> None:
+    """Replace a closed stdout or stderr, and let a terminal that is not UTF-8 show ? for a character it lacks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        else:
+            stream.reconfigure(errors="replace")

@@ -72,7 +72,7 @@ def demo(out: Path, page: bool) -> None:
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
     printing.say(f"\nPictures: {pictures}")
     printing.say("docs/GLOSSARY.md explains the words in the tables, such as nat, LDP and projection.")
-    printing.say("With `halftruth demo --page` you answer such a question yourself, in a browser.")
+    printing.say("With `make page`, or `halftruth demo --page`, you answer such a question yourself, in a browser.")
 
 
 def _serve_page(folder: Path, *days: str) -> None:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 )
 @options.as_json
 @options.plot("the shares with their intervals (a map for grids, a heat map for tables of two questions)")
-@click.option("--report", type=new_files.writable, help="Write the estimate as a page, one self-contained HTML file.")
+@click.option(
+    "--report", type=new_files.NewFile(".html"), help="Write the estimate as a page, one self-contained HTML file."
+)
 @click.option(
     "--period",
     type=WholeNumber(min=0),

@@ -17,7 +17,7 @@ from aggregator.page.document import page_code
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
 @signed.trust
-@click.option("--out", type=new_files.writable, required=True, help="File to write the page to, .html.")
+@click.option("--out", type=new_files.NewFile(".html"), required=True, help="File to write the page to, .html.")
 @click.option(
     "--download", is_flag=True, help="Let people save their reports as files; for campaigns without an address."
 )

@@ -276,7 +276,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reason}" for reason, count in row.refused.items() if count) or "none"
-        dates = f"{day_text(row.opens)} to {day_text(row.closes)}"
+        dates = f"{day_text(row.opens)} to {day_text(row.closes - 1)}"
         if row.closed_early is not None:
             dates += f", early closing on {day_text(row.closed_early)}"
         reports = f"{row.outputs:,} in {quantity(len(row.periods), 'period')}"

@@ -16,6 +16,7 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered_result import OrderedStatistics, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
+from aggregator.present.ordered import TrueOrdered
 from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
 from aggregator.present.shown_shares import subtitle
 from protocol.domain import Dates, Line, NumberRange
@@ -49,6 +50,7 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None,
 
     place = statistics.place
     confidence = f"{100 * estimate.confidence:.4g}% interval"
+    known = None if truth is None else TrueOrdered(statistics, truth)
     for number, range_share in enumerate(statistics.bins):
         first, past = place(range_share.first), place(range_share.last) + 1
         middle = (first + past - 1) / 2
@@ -63,6 +65,8 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None,
         strong = quantile.p == 0.5
         deciles.hlines(quantile.p, place(quantile.low), place(quantile.high), color=INK, lw=3 if strong else 1.6)
         deciles.plot(place(quantile.value), quantile.p, "o", ms=7 if strong else 5, mfc="white", mec=INK, mew=1.6)
+        if known is not None:
+            deciles.plot(place(known.quantile(quantile.p)), quantile.p, "D", ms=5, mfc="white", mec=INK)
     shares.set_ylim(0, None)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_ylabel("share of people")

@@ -45,6 +45,13 @@ def budget(options: argparse.Namespace) -> Printed:
             if cap_in_force.nanonats < requested_cap.nanonats:
                 stays = f"{cap_in_force} stays at {exact.in_nats(cap_in_force.nanonats)}"
                 print(f"edge_sdk: a cap can only be lowered: {stays}", file=sys.stderr)
+        committed = device.budget.spent_nanonats + device.budget.reserved_nanonats
+        if committed > in_force["lifetime", 0].nanonats:
+            print(
+                f"edge_sdk: the lifetime cap is below the {exact.in_nats(committed)} spent and reserved: joined "
+                "campaigns cannot be answered",
+                file=sys.stderr,
+            )
         return {
             "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps]
             if options.json

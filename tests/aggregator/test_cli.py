@@ -5,6 +5,8 @@ import inspect
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import click
 import nacl.bindings
@@ -522,9 +524,9 @@ def test_an_error_of_the_system_and_an_interrupt_have_a_remedy(session, tmp_path
 def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
     """No option that names an output file overwrites an existing file, and estimate --plot leaves no file if the disk
     is full."""
-    drawn, listed, new = (tmp_path / name for name in ("there.png", "there.csv", "new"))
-    drawn.write_bytes(b"mine")
-    listed.write_bytes(b"mine")
+    drawn, listed, page, new = (tmp_path / name for name in ("there.png", "there.csv", "there.html", "new"))
+    for file in (drawn, listed, page):
+        file.write_bytes(b"mine")
     campaign, key, counts = session / "education.campaign", session / "analyst.key", session / "counts.csv"
     commands = {
         "plan": (("--values", 8, "--epsilon", 1), {"--plot": drawn}),
@@ -535,9 +537,9 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
             (campaign, "--truth", counts, "--out", new), {"--out": drawn, "--keys": drawn, "--answers": listed}
         ),
         "invite": (("education",), {"--out": drawn}),
-        "page": (("education",), {"--out": drawn}),
+        "page": (("education",), {"--out": page}),
         "codes": (("education", "--count", 1), {"--out": listed}),
-        "estimate": (("education",), {"--plot": drawn, "--report": drawn}),
+        "estimate": (("education",), {"--plot": drawn, "--report": page}),
         "compare": (("education", "education-2027"), {"--plot": drawn}),
         "export": (("education",), {"--out": listed}),
     }  # fmt: skip
@@ -557,8 +559,7 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", failing(FULL))
         assert f"{picture}: the disk is full" in run(*study, "estimate", "education", "--plot", picture, code=1).stderr
-    assert (drawn.read_bytes(), listed.read_bytes()) == (b"mine", b"mine")
-    assert {*tmp_path.iterdir()} == {drawn, listed}
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == dict.fromkeys((drawn, listed, page), b"mine")
 
 
 def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
@@ -612,3 +613,15 @@ def test_doctor_fails_if_a_library_accepts_a_forged_signature(monkeypatch, modul
     assert not found.ok
     assert found.text.startswith(f"{library} accepted a forged signature: ingest nothing")
     assert "failed checks: signatures" in run("doctor", code=1).stderr
+
+
+@pytest.mark.parametrize(("redirected", "encoding"), [(">&-", "utf-8"), ("2>&-", "utf-8"), ("", "ascii")])
+def test_a_command_needs_neither_open_streams_nor_utf_8(redirected, encoding):
+    """With stdout or stderr closed, or on a terminal without UTF-8, a command does its work without an error."""
+    program = "from aggregator.cli import main; main()"
+    words = ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-c", program]
+    ran = subprocess.run(
+        [*words, "plan", "--number", "0,10", "--epsilon", "1"],
+        env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr, bool(ran.stdout)) == (0, b"", redirected != ">&-")

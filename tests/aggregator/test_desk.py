@@ -1074,8 +1074,10 @@ def test_invalid_input_causes_a_short_message(survey_folder, tmp_path, words, co
     if "other" in words:
         other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_devices=1)
         study.import_campaign(other.data, [AUTHOR.public], "other")
-    (tmp_path / "there.csv").write_bytes(b"")
-    places = {"lib": survey_folder / "lib", "new": tmp_path / "new", "there": tmp_path / "there.csv"}
+    places = {"lib": survey_folder / "lib", "new": tmp_path / "new"}
+    for name, ending in (("there", ".csv"), ("page", ".html")):
+        places[name] = tmp_path / f"there{ending}"
+        places[name].write_bytes(b"")
     require_one_clear_line(["--study", "{lib}", *words], code, places, tmp_path, longest=300)
 
 
